@@ -24,6 +24,7 @@ struct Environment {
   std::map<std::string, std::string, std::less<>> variables;  // SUIRO*, HOME, XDG_CONFIG_HOME; others are not used
   std::string working_directory;                              // absolute; "" when unknown
   std::string site_file = "/etc/suiro/suiro.toml";
+  bool follow_working_directory = false;  // ask the system at every resolve(), as the program may change it
 
   /// Of this process, now.
   static Environment of_process();
@@ -34,13 +35,6 @@ struct Environment {
 struct Problem {
   MessageLevel level = MessageLevel::kWarning;
   std::string text;
-};
-
-/// One glob -> settings entry, and where it was written.
-struct Rule {
-  std::vector<std::string> globs;  // any may match
-  std::vector<std::pair<int, SettingValue>> values;  // index into setting_table()
-  std::string place;                                 // "/etc/suiro/suiro.toml:12" or "SUIRO_RULES"
 };
 
 /// Loaded once per process, constant afterwards. Threads: any number may call the const functions at once.
@@ -68,9 +62,10 @@ class Rules {
   /// The settings of one file. `filename` is as the program passed it to MPI_File_open; of `hints`, keys that are not
   /// ours are left to the native library. Errors: kBadFile (empty, too long), kInfoValue (bad value of a suiro_ hint),
   /// kUnsupportedOperation (a preset that is not built in yet, or one that cannot serve a foreign prefix), or status().
-  /// A result with Preset::kNone carries the name untouched: open it with the native library.
+  /// A result with Preset::kNone is for the native library, under the name in `path`: as the program passed it, but for
+  /// a prefix of ours that SUIRO=off made void.
   Result<FileSettings> resolve(std::string_view filename, Hints hints) const;
-  /// As resolve(), without the checks of one particular file name: the settings of a file that no rule names.
+  /// The settings of a file that no glob, hint or prefix names.
   FileSettings defaults() const;
 
  private:
@@ -78,13 +73,5 @@ class Rules {
   explicit Rules(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
-
-/// A glob on an absolute, lexically normal path. `*`, `?`, `[a-z]`, `[!a-z]` stay within one component, `**` as a whole
-/// component stands for any number of them, `\` takes the next character literally. A glob without '/' is matched with
-/// the last component; one with '/' but not at its start may begin at any component. Cost: O(glob * path).
-bool glob_matches(std::string_view glob, std::string_view path);
-
-/// `path` made absolute with `working_directory` and freed of "//", "." and ".."; symbolic links are not followed.
-std::string absolute_path(std::string_view path, std::string_view working_directory);
 
 }  // namespace suiro

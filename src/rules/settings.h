@@ -57,11 +57,12 @@ struct FileSettings {
   Origin origin(int setting) const;
 };
 
-enum class SettingType : int { kBool, kInteger, kBytes, kOctal, kChoice, kText };
+/// kPath: the absolute path of a directory.
+enum class SettingType : int { kBool, kInteger, kBytes, kOctal, kChoice, kText, kPath };
 /// kFile: per file, settable in all ways. kProcess: an environment variable of the process only.
 enum class SettingScope : int { kFile, kProcess };
 
-/// A validated value: `number` for all types but kText (a choice is its index), `text` for kText.
+/// A validated value: `text` for kText and kPath, `number` for all other types (a choice is its index).
 struct SettingValue {
   int64_t number = 0;
   std::string text;
@@ -69,17 +70,18 @@ struct SettingValue {
 
 /// One row of the table.
 struct Setting {
-  std::string_view name;                       // key in suiro.toml; empty when only the environment sets it
-  std::string_view environment;                // SUIRO_...
-  std::string_view hint;                       // MPI_Info key; empty when there is none
+  std::string_view name = {};                  // key in suiro.toml; empty when only the environment sets it
+  std::string_view environment = {};           // SUIRO_...
+  std::string_view hint = {};                  // MPI_Info key; empty when there is none
   SettingScope scope = SettingScope::kFile;
   SettingType type = SettingType::kText;
-  std::string_view default_text;
-  std::string_view unit;                       // "bytes", "octal mode", ""
+  std::string_view default_text = {};
+  std::string_view unit = {};                  // "bytes", ""
   int64_t least = 0, most = 0;                 // inclusive; kInteger, kBytes, kOctal
-  std::span<const std::string_view> choices;   // kChoice, in the order of the enum
-  std::span<const std::pair<std::string_view, std::string_view>> aliases;  // other spellings of choices
-  std::string_view meaning;                    // one sentence
+  std::span<const std::string_view> choices = {};  // kChoice, in the order of the enum
+  std::span<const std::pair<std::string_view, std::string_view>> aliases = {};  // other spelling -> choice
+  bool (*choice_is_built_in)(int64_t) = nullptr;  // null: every choice can be served
+  std::string_view meaning = {};               // one sentence
   // Access to the member of FileSettings; null where the scope or the type has none.
   int64_t (*get_number)(const FileSettings&) = nullptr;
   void (*set_number)(FileSettings&, int64_t) = nullptr;
