@@ -202,7 +202,8 @@ void Rules::State::load_file(const std::string& path, Source source, std::string
     int why = text.status().system_errno();
     if (!must_exist && (why == ENOENT || why == ENOTDIR)) return;
     if (source == Source::kSiteFile) warn(std::string(text.status().message()) + "; it is ignored");
-    else fail(text.take_status());
+    // Not with its own kind: "no such file" would look like an answer about the file that the program opens.
+    else fail(Status(ErrorKind::kOther, std::string(text.status().message()), why));
     return;
   }
   files_read.push_back(path);
