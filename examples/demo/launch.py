@@ -7,11 +7,13 @@ import os
 import signal
 import subprocess
 import time
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 GRACE_S = 5.0  # a launcher that is told to stop gets this long to stop its ranks
+MARK = "DEMO_RUN"  # environment variable by which the processes of one run are told from all others
 
 
 @dataclass(frozen=True)
@@ -38,28 +40,50 @@ class Outcome:
         )
 
 
-def _stop_group(process: subprocess.Popen[bytes]) -> None:
-    for number, patience_s in ((signal.SIGTERM, GRACE_S), (signal.SIGKILL, GRACE_S)):
-        # Also when the leader is gone: others of the group may not be.
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(patience_s)
+def _marked(mark: str) -> list[int]:
+    """The processes that carry the mark of a run in their environment."""
+    wanted = f"{MARK}={mark}".encode()
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with contextlib.suppress(OSError):  # gone meanwhile, or another user's
+                if wanted in (folder / "environ").read_bytes().split(b"\0"):
+                    found.append(int(folder.name))
+    return found
+
+
+def _stop(process: subprocess.Popen[bytes], mark: str) -> None:
+    """Stops a run: first its process group politely, so that a launcher can stop its ranks; then whatever is left.
+
+    Launchers put their ranks into sessions of their own, so that the group alone would not do.
+    """
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+    deadline = time.monotonic() + GRACE_S
+    while process.poll() is None or _marked(mark):
+        if time.monotonic() > deadline:
+            for pid in _marked(mark):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            if time.monotonic() > deadline + GRACE_S:
+                break  # not even SIGKILL helps (a dead network file system): do not wait for it
+        time.sleep(0.05)
 
 
 def run(command: Sequence[str], environment: Mapping[str, str], folder: Path, log: Path, timeout_s: float) -> Outcome:
-    """Runs a command in a process group of its own, in folder, and stops the whole group when the time is over.
+    """Runs a command in folder, and stops it with all its descendants when the time is over.
 
     Output goes to the files log.stdout and log.stderr, never through pipes: a stray process that holds a pipe open
-    could not make the demo wait. An exception (such as ctrl-C) stops the group too.
+    could not make the demo wait. An exception (such as ctrl-C) stops the command too.
     """
     paths = [log.with_name(f"{log.name}.{stream}") for stream in ("stdout", "stderr")]
+    mark = uuid.uuid4().hex
     began = time.monotonic()
     status: int | None = None
     with paths[0].open("wb") as out, paths[1].open("wb") as err:
         process = subprocess.Popen(
             list(command),
-            env=dict(environment),
+            env={**environment, MARK: mark},
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=out,
@@ -69,9 +93,9 @@ def run(command: Sequence[str], environment: Mapping[str, str], folder: Path, lo
         try:
             status = process.wait(timeout_s)
         except subprocess.TimeoutExpired:
-            _stop_group(process)
+            _stop(process, mark)
         except BaseException:
-            _stop_group(process)
+            _stop(process, mark)
             raise
     seconds = time.monotonic() - began
     texts = [path.read_text(encoding="utf-8", errors="replace") for path in paths]

@@ -70,11 +70,11 @@ def table(rows: Sequence[Row], presets: Sequence[str], *, tight: bool) -> Table:
     shown.add_column("program", no_wrap=True)
     shown.add_column("MPI", no_wrap=True)
     for heading in ("ranks", "MB moved", "native I/O s"):
-        shown.add_column(heading, justify="right")
+        shown.add_column(heading, justify="right", min_width=6)
     for preset in presets:
-        shown.add_column(f"{preset} I/O s", justify="right")
+        shown.add_column(f"{preset} I/O s", justify="right", min_width=6)
         shown.add_column("ratio", justify="right")
-        shown.add_column("routed opens", justify="right")
+        shown.add_column("opens", justify="right", min_width=5)
         shown.add_column(f"files {preset}", no_wrap=True)
     shown.add_column("verified", no_wrap=True)
     for position, row in enumerate(rows):

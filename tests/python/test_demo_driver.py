@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -167,27 +168,30 @@ def test_the_file_system_of_a_path_is_that_of_its_nearest_mount(tmp_path: Path) 
 # ---------------------------------------------------------------- launching
 
 
+@pytest.mark.parametrize("escape", ["", "setsid"], ids=["in the group", "in a session of its own"])
 def test_a_run_that_takes_too_long_is_stopped_with_its_children(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, escape: str
 ) -> None:
-    script = "sleep 300 & echo $! > child; trap '' TERM; sleep 300"
+    monkeypatch.setattr(launch, "GRACE_S", 0.5)
+    child_script = "echo $$ > child; trap '' TERM; while :; do sleep 1; done"
+    script = f"trap '' TERM; {escape} sh -c '{child_script.replace(chr(39) * 2, chr(34) * 2)}' & wait"
     began = time.monotonic()
-    monkeypatch.setattr(launch, "GRACE_S", 0.2)
-    outcome = launch.run(["sh", "-c", script], os.environ, tmp_path, tmp_path / "log", 0.5)
+    outcome = launch.run(["sh", "-c", script], os.environ, tmp_path, tmp_path / "log", 1.0)
     assert outcome.status is None
     assert "stopped" in str(outcome.failure())
     assert time.monotonic() - began < 30
     child = int((tmp_path / "child").read_text())
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        try:
-            state = Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split()[0]
-        except (FileNotFoundError, ProcessLookupError):
-            return
-        if state == "Z":  # stopped; whoever is its parent now has not collected it yet
-            return
-        time.sleep(0.05)
-    pytest.fail("the child of the stopped run is still there")
+    status = Path(f"/proc/{child}/status")
+    assert not status.exists() or "State:\tZ" in status.read_text()  # dead; its new parent may not have collected it
+
+
+def test_stopping_a_run_leaves_other_processes_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "GRACE_S", 0.5)
+    with subprocess.Popen(["sleep", "300"], env={**os.environ, launch.MARK: "another"}) as bystander:
+        launch.run(["sleep", "300"], os.environ, tmp_path, tmp_path / "log", 0.2)
+        alive = bystander.poll() is None
+        bystander.kill()
+    assert alive
 
 
 def test_the_environment_of_a_run_holds_no_trace_of_suiro() -> None:
