@@ -1,0 +1,244 @@
+#include "routes/direct/direct_route.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "routes/direct/piece_batch.h"
+
+namespace suiro {
+namespace {
+
+// Reading a hole costs about as much as copying it; another system call costs about as much as copying this much.
+constexpr int64_t kLargestReadGap = 16 << 10;
+// Longer pieces are read straight to their place: the call is cheap beside the copy that a window would add.
+constexpr int64_t kLongestWindowedPiece = 32 << 10;
+// The storage below a mapped window is allocated whole, so holes of more than a page would waste the disk.
+constexpr int64_t kLargestMappedGap = 4 << 10;
+constexpr int64_t kMapWindow = 4 << 20;
+// From this length on, pieces of memory are handed to the kernel in place instead of being packed first.
+constexpr int64_t kVectoredPiece = 2 << 10;
+constexpr int kVectorParts = 256;
+
+/// The address of the data when the first `size` bytes of it lie in memory without a gap.
+std::optional<std::byte*> contiguous_memory(const MemoryBytes& data, int64_t size) {
+  const Pattern& pattern = data.layout.pattern;
+  if (!pattern.is_contiguous() || (size > pattern.size() && data.layout.extent != pattern.size())) return std::nullopt;
+  return static_cast<std::byte*>(data.base) + data.layout.origin + pattern.lower();
+}
+
+/// The file offset when the whole selection is one piece.
+std::optional<int64_t> contiguous_file(const FileBytes& where) {
+  if (where.view.is_contiguous()) return where.view.origin + where.view.pattern.lower() + where.begin;
+  Cursor cursor(where.view, where.begin, where.begin + where.size);
+  Run first;
+  if (cursor.next(&first) && first.count == 1 && first.length == where.size) return first.offset;
+  return std::nullopt;
+}
+
+/// Gathers a batch out of its window (`window` being the address of file offset 0), but nothing from file offset `limit`
+/// on; returns the data bytes gathered, in order up to the first one missing.
+int64_t gather_below(const PieceBatch& batch, const std::byte* window, int64_t limit, std::byte* target) {
+  int64_t bytes = 0;
+  for (int i = 0; i < batch.count; i++) {
+    Run run = batch.runs[static_cast<size_t>(i)];
+    int64_t last_end = run.offset + (run.count - 1) * run.stride + run.length;
+    if (last_end <= limit) {
+      gather_run(run, window, target + bytes);
+      bytes += run.bytes();
+      continue;
+    }
+    for (int64_t piece = 0; piece < run.count; piece++) {
+      int64_t offset = run.offset + piece * run.stride;
+      int64_t below = std::clamp(limit - offset, int64_t{0}, run.length);
+      std::memcpy(target + bytes, window + offset, static_cast<size_t>(below));
+      bytes += below;
+      if (below < run.length) return bytes;
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+DirectRoute::DirectRoute(std::unique_ptr<File> file, const FileSystemTraits& traits, const DirectOptions& options,
+                         bool writable_mapping)
+    : file_(std::move(file)),
+      options_(options),
+      coherent_cache_(traits.coherent_cache),
+      may_map_(writable_mapping && traits.shared_mapping && traits.supports_allocate),
+      windows_(static_cast<size_t>(options.read_sieve_bytes)),
+      stages_(static_cast<size_t>(options.stage_bytes)) {}
+
+Status DirectRoute::write(const FileBytes& where, const MemoryBytes& data) {
+  if (where.size == 0) return Status();
+  std::optional<int64_t> offset = contiguous_file(where);
+  if (auto memory = contiguous_memory(data, where.size))
+    return offset ? file_->pwrite(*memory, where.size, *offset) : write_packed(where, *memory);
+  if (offset && where.size >= kVectoredPiece) {
+    Cursor memory(data.layout, 0, where.size);
+    Run first;
+    if (memory.next(&first) && first.length >= kVectoredPiece) return write_vectored(*offset, where.size, data);
+  }
+  BufferPool::Loan stage = stages_.borrow();
+  if (stage.data() == nullptr) return Status(ErrorKind::kNoMemory, "no memory for a packing buffer");
+  int64_t stage_bytes = static_cast<int64_t>(stages_.bytes());
+  for (int64_t done = 0; done < where.size; done += stage_bytes) {
+    int64_t part = std::min(stage_bytes, where.size - done);
+    pack(data.layout, data.base, done, part, stage.data());
+    SUIRO_RETURN_IF_ERROR(offset ? file_->pwrite(stage.data(), part, *offset + done)
+                                 : write_packed(FileBytes{where.view, where.begin + done, part}, stage.data()));
+  }
+  return Status();
+}
+
+/// Writes scattered memory to one range of the file without packing it.
+Status DirectRoute::write_vectored(int64_t offset, int64_t size, const MemoryBytes& data) {
+  std::array<iovec, kVectorParts> parts;
+  size_t count = 0;
+  int64_t bytes = 0;
+  Cursor memory(data.layout, 0, size);
+  Run run;
+  auto flush = [&]() -> Status {
+    Status status = file_->pwritev(std::span(parts.data(), count), offset);
+    offset += bytes;
+    bytes = 0;
+    count = 0;
+    return status;
+  };
+  while (memory.next(&run)) {
+    for (int64_t piece = 0; piece < run.count; piece++) {
+      void* address = static_cast<std::byte*>(data.base) + run.offset + piece * run.stride;
+      parts[count++] = iovec{address, static_cast<size_t>(run.length)};
+      bytes += run.length;
+      if (count == parts.size()) SUIRO_RETURN_IF_ERROR(flush());
+    }
+  }
+  return count > 0 ? flush() : Status();
+}
+
+/// Writes contiguous memory to scattered pieces of the file.
+Status DirectRoute::write_packed(const FileBytes& where, const std::byte* packed) {
+  BatchLimits limits;
+  if (may_map_.load(std::memory_order_relaxed) && options_.map_piece_below_bytes > 0)
+    limits = BatchLimits{kMapWindow, kLargestMappedGap, options_.map_piece_below_bytes};
+  BatchPlanner planner(where.view, where.begin, where.size, limits);
+  PieceBatch batch;
+  while (planner.next(&batch)) {
+    SUIRO_RETURN_IF_ERROR(write_batch(batch, packed));
+    packed += batch.bytes;
+  }
+  return Status();
+}
+
+Status DirectRoute::write_batch(const PieceBatch& batch, const std::byte* packed) {
+  // A mapping pays off once it replaces a few calls.
+  if (!batch.one_by_one && batch.pieces >= 4 && may_map_.load(std::memory_order_relaxed)) {
+    // Allocated before it is touched: a full disk is an error here, not a SIGBUS at a store.
+    Status allocated = file_->allocate(batch.start, batch.end - batch.start);
+    if (allocated.ok()) {
+      auto mapping = file_->map(batch.start, batch.end - batch.start);
+      if (mapping.ok()) {
+        std::byte* memory = mapping->data() - batch.start;
+        for (int i = 0; i < batch.count; i++) {
+          const Run& run = batch.runs[static_cast<size_t>(i)];
+          scatter_run(run, memory, packed);
+          packed += run.bytes();
+        }
+        return Status();
+      }
+    } else if (allocated.kind() != ErrorKind::kUnsupportedOperation) {
+      return allocated;
+    }
+    may_map_.store(false, std::memory_order_relaxed);
+  }
+  for (int i = 0; i < batch.count; i++) {
+    const Run& run = batch.runs[static_cast<size_t>(i)];
+    for (int64_t piece = 0; piece < run.count; piece++) {
+      SUIRO_RETURN_IF_ERROR(file_->pwrite(packed, run.length, run.offset + piece * run.stride));
+      packed += run.length;
+    }
+  }
+  return Status();
+}
+
+Result<int64_t> DirectRoute::read(const FileBytes& where, const MemoryBytes& data) {
+  if (where.size == 0) return int64_t{0};
+  std::optional<int64_t> offset = contiguous_file(where);
+  if (auto memory = contiguous_memory(data, where.size))
+    return offset ? file_->pread(*memory, where.size, *offset) : read_packed(where, *memory);
+  BufferPool::Loan stage = stages_.borrow();
+  if (stage.data() == nullptr) return Status(ErrorKind::kNoMemory, "no memory for a packing buffer");
+  int64_t stage_bytes = static_cast<int64_t>(stages_.bytes());
+  int64_t done = 0;
+  while (done < where.size) {
+    int64_t part = std::min(stage_bytes, where.size - done);
+    Result<int64_t> got = offset ? file_->pread(stage.data(), part, *offset + done)
+                                 : read_packed(FileBytes{where.view, where.begin + done, part}, stage.data());
+    if (!got.ok()) return got;
+    unpack(data.layout, data.base, done, *got, stage.data());
+    done += *got;
+    if (*got < part) break;
+  }
+  return done;
+}
+
+/// Reads scattered pieces of the file to contiguous memory.
+Result<int64_t> DirectRoute::read_packed(const FileBytes& where, std::byte* packed) {
+  BatchLimits limits{options_.read_sieve_bytes, kLargestReadGap, kLongestWindowedPiece};
+  BatchPlanner planner(where.view, where.begin, where.size, limits);
+  BufferPool::Loan window = windows_.borrow();
+  if (window.data() == nullptr) return Status(ErrorKind::kNoMemory, "no memory for a read buffer");
+  int64_t done = 0;
+  PieceBatch batch;
+  while (planner.next(&batch)) {
+    int64_t got = 0;
+    if (batch.one_by_one || batch.pieces == 1) {
+      const Run& run = batch.runs[0];
+      for (int64_t piece = 0; piece < run.count; piece++) {
+        auto read = file_->pread(packed + done + got, run.length, run.offset + piece * run.stride);
+        if (!read.ok()) return read;
+        got += *read;
+        if (*read < run.length) break;
+      }
+    } else {
+      auto read = file_->pread(window.data(), batch.end - batch.start, batch.start);
+      if (!read.ok()) return read;
+      got = gather_below(batch, window.data() - batch.start, batch.start + *read, packed + done);
+    }
+    done += got;
+    if (got < batch.bytes) break;
+  }
+  return done;
+}
+
+Status DirectRoute::sync() {
+  SUIRO_RETURN_IF_ERROR(file_->sync());
+  return coherent_cache_ ? Status() : file_->reopen();
+}
+
+Status DirectRoute::preallocate(int64_t size) {
+  if (size == 0) return Status();
+  Status allocated = file_->allocate(0, size);
+  if (allocated.kind() != ErrorKind::kUnsupportedOperation) return allocated;
+  // No way to reserve: storage beyond the end can still be had by writing it. Holes before the end stay holes, as they
+  // cannot be told from data that another rank is just writing.
+  auto current = file_->size();
+  if (!current.ok()) return current.take_status();
+  return *current < size ? fill_with_zeros(*current, size) : Status();
+}
+
+Status DirectRoute::fill_with_zeros(int64_t from, int64_t to) {
+  std::vector<std::byte> zeros(static_cast<size_t>(std::min<int64_t>(to - from, 1 << 20)));
+  while (from < to) {
+    int64_t part = std::min<int64_t>(to - from, static_cast<int64_t>(zeros.size()));
+    SUIRO_RETURN_IF_ERROR(file_->pwrite(zeros.data(), part, from));
+    from += part;
+  }
+  return Status();
+}
+
+}  // namespace suiro

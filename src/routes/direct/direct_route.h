@@ -1,0 +1,55 @@
+// The direct route: plain positioned reads and writes of the file by the rank itself.
+//
+// Non-contiguous reads go through a window that is read whole and gathered from (reading a neighbour's byte is
+// harmless). Non-contiguous writes store exactly their own bytes: long pieces by one write each, short ones, where the
+// file system's mappings are coherent, through a shared mapping whose storage has been allocated first. There is no
+// read-modify-write and no lock, so ranks never disturb each other's bytes.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "os/file.h"
+#include "os/file_traits.h"
+#include "routes/direct/buffer_pool.h"
+#include "routes/route.h"
+
+namespace suiro {
+
+struct DirectOptions {
+  int64_t read_sieve_bytes = int64_t{256} << 10;  // window of non-contiguous reads; 0: none
+  int64_t map_piece_below_bytes = 1024;           // pieces shorter than this are written through a mapping; 0: never
+  int64_t stage_bytes = int64_t{1} << 20;         // packing buffer for non-contiguous memory
+};
+
+class DirectRoute final : public Route {
+ public:
+  /// Takes over `file`. Mapping is used only if `writable_mapping` (the file is open for reading and writing) and the
+  /// traits allow it.
+  DirectRoute(std::unique_ptr<File> file, const FileSystemTraits& traits, const DirectOptions& options,
+              bool writable_mapping);
+
+  Status write(const FileBytes& where, const MemoryBytes& data) override;
+  Result<int64_t> read(const FileBytes& where, const MemoryBytes& data) override;
+  Status sync() override;
+  Result<int64_t> size() override { return file_->size(); }
+  Status set_size(int64_t size) override { return file_->truncate(size); }
+  Status preallocate(int64_t size) override;
+  Status close() override { return file_->close(); }
+
+ private:
+  Status write_packed(const FileBytes& where, const std::byte* packed);
+  Result<int64_t> read_packed(const FileBytes& where, std::byte* packed);
+  Status write_vectored(int64_t offset, int64_t size, const MemoryBytes& data);
+  Status write_batch(const struct PieceBatch& batch, const std::byte* packed);
+  Status fill_with_zeros(int64_t from, int64_t to);
+
+  std::unique_ptr<File> file_;
+  DirectOptions options_;
+  bool coherent_cache_;
+  std::atomic<bool> may_map_;  // turned off when the file system turns out not to allocate
+  BufferPool windows_;
+  BufferPool stages_;
+};
+
+}  // namespace suiro
