@@ -382,6 +382,13 @@ const Rules& Rules::of_process() {
 }
 
 bool Rules::disabled() const { return state_->disabled; }
+bool Rules::may_route() const {
+  for (const Layer& layer : state_->layers)
+    for (const Rule& rule : layer.rules)
+      for (const RuleValue& entry : rule.values)
+        if (entry.setting == kPresetSetting && entry.value.number != static_cast<int64_t>(Preset::kNone)) return true;
+  return false;
+}
 const Status& Rules::status() const { return state_->status; }
 const std::vector<Problem>& Rules::problems() const { return state_->problems; }
 const std::vector<std::string>& Rules::files_read() const { return state_->files_read; }

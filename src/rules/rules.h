@@ -53,6 +53,8 @@ class Rules {
 
   /// SUIRO=off: nothing is routed, whatever else is set.
   bool disabled() const;
+  /// Whether anything but a prefix or a hint can route a file.
+  bool may_route() const;
   /// Not ok when a source that the user chose is unusable: resolve() then fails for every file with this status.
   const Status& status() const;
   const std::vector<Problem>& problems() const;

@@ -320,8 +320,7 @@ std::string allowed_values(const Setting& setting) {
     case SettingType::kBool: return "on, off (also true, false, yes, no, 1, 0)";
     case SettingType::kInteger: return std::to_string(setting.least) + " to " + std::to_string(setting.most);
     case SettingType::kBytes:
-      return short_bytes(setting.least) + " to " + short_bytes(setting.most) +
-             (setting.least < 1024 ? " bytes, with K, M, G for KiB, MiB, GiB" : ", in bytes or with K, M, G");
+      return short_bytes(setting.least) + " to " + short_bytes(setting.most) + ", in bytes or with K, M, G";
     case SettingType::kOctal: return "octal " + octal(setting.least) + " to " + octal(setting.most);
     case SettingType::kText:
       return setting.scope == SettingScope::kProcess ? "any text" : "text of at most 255 characters";
