@@ -90,12 +90,12 @@ def table(rows: Sequence[Row], presets: Sequence[str], *, tight: bool) -> Table:
 
 
 def shared_bytes_problems(rows: Sequence[Row]) -> list[str]:
-    """Files of one program that are not the same on all its rank counts and MPIs (they should be)."""
-    first: dict[tuple[str, str], tuple[str, Row]] = {}
+    """Files that depend on the rank count or the MPI and should not."""
+    first: dict[tuple[tuple[str, ...], str], tuple[str, Row]] = {}
     problems = []
     for row in rows:
         for name, digest in row.sha256.items():
-            expected, other = first.setdefault((row.case.program, name), (digest, row))
+            expected, other = first.setdefault((row.case.same_bytes_as(), name), (digest, row))
             if digest != expected:
                 problems.append(f"{name} of {row.case.folder_name()} differs from that of {other.case.folder_name()}")
     return problems

@@ -148,12 +148,16 @@ def test_a_row_is_good_only_if_everything_in_it_is() -> None:
 
 
 def test_files_that_change_with_the_rank_count_are_found() -> None:
-    def row(ranks: int, digest: str) -> report.Row:
-        case = programs.Case("heat", "mpich", ranks, 1)
+    def row(ranks: int, digest: str, program: str = "heat", mpi: str = "mpich") -> report.Row:
+        case = programs.Case(program, mpi, ranks, 1)
         return report.Row(case, report.Measured(), {}, {"straight": digest})
 
     assert report.shared_bytes_problems([row(1, "aa"), row(2, "aa")]) == []
     assert len(report.shared_bytes_problems([row(1, "aa"), row(2, "bb"), row(4, "aa")])) == 1
+    assert len(report.shared_bytes_problems([row(1, "aa"), row(1, "bb", mpi="openmpi")])) == 1
+    python = [row(1, "aa", "fits2hdf5"), row(1, "bb", "fits2hdf5", "openmpi")]
+    assert report.shared_bytes_problems(python) == []
+    assert len(report.shared_bytes_problems([*python, row(2, "cc", "fits2hdf5", "openmpi")])) == 1
 
 
 def test_the_file_system_of_a_path_is_that_of_its_nearest_mount(tmp_path: Path) -> None:
