@@ -1,0 +1,116 @@
+// Moving bytes between scattered pieces and a contiguous buffer. The length of the pieces is decided once per run; the
+// loops below then copy with constant sizes, which become plain loads and stores. Every copy touches the bytes of its
+// piece only: a longer store would overwrite bytes that are not ours.
+#include <cstring>
+
+#include "access/tiling.h"
+#include "access/walker.h"
+
+namespace suiro {
+namespace {
+
+using std::byte;
+
+/// Copies exactly kLength bytes.
+template <int64_t kLength>
+struct Exactly {
+  void operator()(byte* to, const byte* from) const { std::memcpy(to, from, kLength); }
+};
+
+/// Copies kUnit < length <= 2 * kUnit bytes as two units that overlap. Both loads come before the stores, so the
+/// compiler keeps the units in registers.
+template <int64_t kUnit>
+struct TwoUnits {
+  int64_t length;
+  void operator()(byte* to, const byte* from) const {
+    byte head[kUnit];
+    byte tail[kUnit];
+    std::memcpy(head, from, kUnit);
+    std::memcpy(tail, from + (length - kUnit), kUnit);
+    std::memcpy(to, head, kUnit);
+    std::memcpy(to + (length - kUnit), tail, kUnit);
+  }
+};
+
+/// Any length above kUnit bytes, in whole units and a last one that overlaps.
+template <int64_t kUnit>
+struct Units {
+  int64_t length;
+  void operator()(byte* to, const byte* from) const {
+    for (int64_t i = 0; i < length - kUnit; i += kUnit) std::memcpy(to + i, from + i, kUnit);
+    std::memcpy(to + (length - kUnit), from + (length - kUnit), kUnit);
+  }
+};
+
+struct AnyLength {
+  int64_t length;
+  void operator()(byte* to, const byte* from) const { std::memcpy(to, from, static_cast<size_t>(length)); }
+};
+
+constexpr int64_t kLongestByUnits = 128;  // beyond it, the call of memcpy pays
+
+/// Calls loop(copy) with the fastest way to copy `length` bytes.
+template <class Loop>
+void with_copy_of(int64_t length, Loop loop) {
+  switch (length) {
+    case 1: return loop(Exactly<1>{});
+    case 2: return loop(Exactly<2>{});
+    case 4: return loop(Exactly<4>{});
+    case 8: return loop(Exactly<8>{});
+    case 12: return loop(Exactly<12>{});
+    case 16: return loop(Exactly<16>{});
+    case 24: return loop(Exactly<24>{});
+    case 32: return loop(Exactly<32>{});
+    case 64: return loop(Exactly<64>{});
+    default: break;
+  }
+  if (length < 4) return loop(TwoUnits<2>{length});
+  if (length < 8) return loop(TwoUnits<4>{length});
+  if (length < 16) return loop(TwoUnits<8>{length});
+  if (length < 32) return loop(TwoUnits<16>{length});
+  if (length <= kLongestByUnits) return loop(Units<32>{length});
+  return loop(AnyLength{length});
+}
+
+// Addresses are computed as numbers: with MPI_BOTTOM `memory` is null and the offsets are absolute addresses.
+void gather(const Run& run, const void* memory, byte* packed) {
+  uintptr_t first = reinterpret_cast<uintptr_t>(memory) + static_cast<uintptr_t>(run.offset);
+  with_copy_of(run.length, [&](auto copy) {
+    for (int64_t i = 0; i < run.count; ++i) {
+      copy(packed + i * run.length, reinterpret_cast<const byte*>(first + static_cast<uintptr_t>(i * run.stride)));
+    }
+  });
+}
+
+void scatter(const Run& run, void* memory, const byte* packed) {
+  uintptr_t first = reinterpret_cast<uintptr_t>(memory) + static_cast<uintptr_t>(run.offset);
+  with_copy_of(run.length, [&](auto copy) {
+    for (int64_t i = 0; i < run.count; ++i) {
+      copy(reinterpret_cast<byte*>(first + static_cast<uintptr_t>(i * run.stride)), packed + i * run.length);
+    }
+  });
+}
+
+}  // namespace
+
+void gather_run(const Run& run, const void* memory, void* packed) {
+  gather(run, memory, static_cast<byte*>(packed));
+}
+
+void scatter_run(const Run& run, void* memory, const void* packed) {
+  scatter(run, memory, static_cast<const byte*>(packed));
+}
+
+void pack(const Tiling& tiling, const void* memory, int64_t begin, int64_t size, void* packed) {
+  access_internal::Walker walker(tiling, begin, begin + size);
+  auto* to = static_cast<byte*>(packed);
+  for (Run run; walker.fetch(&run); to += run.bytes()) gather(run, memory, to);
+}
+
+void unpack(const Tiling& tiling, void* memory, int64_t begin, int64_t size, const void* packed) {
+  access_internal::Walker walker(tiling, begin, begin + size);
+  auto* from = static_cast<const byte*>(packed);
+  for (Run run; walker.fetch(&run); from += run.bytes()) scatter(run, memory, from);
+}
+
+}  // namespace suiro
