@@ -6,7 +6,7 @@ DESTDIR ?=
 BUILD := build/release
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-build configure build demo check check-long bench install format lint clean distclean
+.PHONY: help setup setup-build setup-lint build demo check check-long bench install format lint clean distclean
 
 help:
 	@echo 'make demo        run the example programs natively and through Suiro on both MPIs, compare their files'
@@ -24,6 +24,9 @@ setup:
 
 setup-build:
 	@tools/setup build
+
+setup-lint:
+	@tools/setup lint
 
 build: setup-build
 	@tools/build release
@@ -47,13 +50,12 @@ install: setup-build
 	@tools/build release -DCMAKE_INSTALL_PREFIX='$(PREFIX)'
 	DESTDIR='$(DESTDIR)' cmake --install $(BUILD)
 
-format: setup
-	git ls-files '*.c' '*.cc' '*.h' | xargs build/venv/bin/clang-format -i
+format: setup-lint
+	git ls-files '*.c' '*.cc' '*.h' | xargs build/venv-lint/bin/clang-format -i
 
-lint: setup
-	@tools/setup lint
+lint: setup-lint
 	@tools/build release
-	tools/lint
+	@tools/lint $(BUILD)
 
 clean:
 	rm -rf build/release build/dev build/asan-ubsan build/tsan build/check
