@@ -14,8 +14,8 @@ std::string_view base_name(std::string_view path) {
 /// Programs that start the program named in their arguments.
 bool is_wrapper(std::string_view name) {
   static const std::set<std::string_view> kWrappers = {
-      "env",     "time", "timeout", "nice", "ionice", "nohup", "stdbuf", "taskset", "numactl", "setsid", "chrt",
-      "strace",  "ltrace", "gdb",   "valgrind", "perf", "unbuffer", "catchsegv", "prlimit"};
+      "env",  "time",   "timeout", "nice", "ionice",   "nohup", "stdbuf",   "taskset",   "numactl", "setsid",
+      "chrt", "strace", "ltrace",  "gdb",  "valgrind", "perf",  "unbuffer", "catchsegv", "prlimit"};
   return kWrappers.contains(name);
 }
 
@@ -32,7 +32,8 @@ LauncherKind launcher_kind(std::string_view word, const FindProgram& find, const
   std::optional<std::string> path = find(word);
   std::string real = path ? real_path(*path) : std::string(word);
   std::string_view real_name = base_name(real);
-  if (kOpenMpi.contains(real_name) || real_name.find("openmpi") != std::string_view::npos) return LauncherKind::kOpenMpi;
+  if (kOpenMpi.contains(real_name) || real_name.find("openmpi") != std::string_view::npos)
+    return LauncherKind::kOpenMpi;
   if (real_name.find("hydra") != std::string_view::npos || real_name.find("mpich") != std::string_view::npos)
     return LauncherKind::kHydra;
   return LauncherKind::kOther;
@@ -59,9 +60,10 @@ size_t words_behind(std::string_view option) {
       "membind", "prepend-pattern", "local-proxy", "bootstrap", "umask",
       // Slurm
       "p", "partition", "t", "time", "A", "account", "J", "job-name", "o", "e", "error", "input", "i", "w", "nodelist",
-      "mem", "mem-per-cpu", "cpus-per-task", "ntasks", "nodes", "ntasks-per-node", "gres", "mpi", "export", "D", "chdir",
-      "distribution", "m", "q", "qos", "exclude", "reservation", "jobid", "constraint", "C", "cpu-bind", "mem-bind", "B",
-      "G", "gpus", "gpus-per-node", "gpus-per-task", "threads-per-core", "r", "relative", "signal", "W", "wait"};
+      "mem", "mem-per-cpu", "cpus-per-task", "ntasks", "nodes", "ntasks-per-node", "gres", "mpi", "export", "D",
+      "chdir", "distribution", "m", "q", "qos", "exclude", "reservation", "jobid", "constraint", "C", "cpu-bind",
+      "mem-bind", "B", "G", "gpus", "gpus-per-node", "gpus-per-task", "threads-per-core", "r", "relative", "signal",
+      "W", "wait"};
   if (option.find('=') != std::string_view::npos) return 0;
   std::string_view name = without_dashes(option);
   return kTwo.contains(name) ? 2 : kOne.contains(name) ? 1 : 0;

@@ -1,9 +1,9 @@
 // The `suiro` command: understands the command line and leads to the command's body. `suiro NAME` with an unknown NAME
 // runs the program suiro-NAME, as git does.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -57,7 +57,8 @@ constexpr const char* kAboutDoctor =
     "  suiro doctor /scratch ~/runs    looks at these";
 
 constexpr const char* kAboutSettings =
-    "Without PATH: all settings, the values in force, where they come from. With PATH: the preset and settings which a\n"
+    "Without PATH: all settings, the values in force, where they come from. With PATH: the preset and settings which "
+    "a\n"
     "file opened under that name would get, and why. The file need not exist.\n"
     "\n"
     "  suiro settings\n"
@@ -81,7 +82,8 @@ int run_extension(const std::string& name, char** arguments) {
     std::string_view nearest = nearest_name(name, kCommands);
     std::string hint = nearest.empty() ? "" : fmt::format("; did you mean 'suiro {}'?", nearest);
     return failed(kExitUsage, fmt::format("'{}' is no suiro command, and there is no program suiro-{} in the PATH{} "
-                                          "(`suiro --help` lists the commands)", name, name, hint));
+                                          "(`suiro --help` lists the commands)",
+                                          name, name, hint));
   }
   ::execv(program->c_str(), arguments);
   return failed(kExitNotExecutable, fmt::format("cannot start {}: {}", *program, std::strerror(errno)));
@@ -104,7 +106,7 @@ class CommandLine {
  public:
   CommandLine() : app_(kAbout, "suiro") {
     app_.set_help_flag("-h,--help", "Print this help");
-    app_.set_version_flag("--version", "suiro " SUIRO_VERSION "\n", "Print the version");
+    app_.set_version_flag("--version", "suiro " SUIRO_VERSION, "Print the version");
     app_.require_subcommand(0, 1);
     app_.footer("`suiro help COMMAND` explains a command. `suiro NAME` runs the program suiro-NAME, if there is one.");
     add_run();
@@ -122,7 +124,10 @@ class CommandLine {
     behind_dashes_.assign(argv + end, argv + argc);
     try {
       app_.parse(end, argv);
-    } catch (const CLI::Success& wanted) {  // --help, --version
+    } catch (const CLI::CallForVersion& version) {
+      fmt::print("{}\n", version.what());
+      return kExitOk;
+    } catch (const CLI::Success& wanted) {  // --help
       return app_.exit(wanted);
     } catch (const CLI::ParseError& error) {
       return usage(error.what());
@@ -132,7 +137,8 @@ class CommandLine {
     if (*doctor_) return doctor(doctor_options_);
     if (*settings_) return settings(settings_options_);
     if (*help_ && !help_topic_.empty()) return explain();
-    fmt::print("{}", app_.help());
+    // Not of this parser: having seen a command, it would explain that one.
+    fmt::print("{}", CommandLine().app_.help());
     return *help_ ? kExitOk : kExitUsage;
   }
 
@@ -145,10 +151,13 @@ class CommandLine {
     run_->add_option("-p,--preset", run_options_.preset, "Preset of every file that no stronger rule names: direct")
         ->type_name("NAME");
     run_->add_option("-s,--set", run_options_.settings, "A setting for every file (`suiro settings` lists them)")
-        ->type_name("KEY=VALUE")->allow_extra_args(false);
+        ->type_name("KEY=VALUE")
+        ->allow_extra_args(false);
     run_->add_option("-r,--rule", run_options_.rules, "Settings for the files that a glob matches")
-        ->type_name("GLOB=PRESET[,KEY=VALUE]...")->allow_extra_args(false);
-    run_->add_option("-c,--config", run_options_.config, "The rules file, instead of ./suiro.toml or the one of the user")
+        ->type_name("GLOB=PRESET[,KEY=VALUE]...")
+        ->allow_extra_args(false);
+    run_->add_option("-c,--config", run_options_.config,
+                     "The rules file, instead of ./suiro.toml or the one of the user")
         ->type_name("FILE");
     run_->add_option("--log", run_options_.log, "Least severe messages shown: error, warning, info, debug")
         ->type_name("LEVEL");
@@ -169,10 +178,12 @@ class CommandLine {
     describe(settings_, kAboutSettings);
     settings_->add_option("PATH", settings_options_.path, "A file name as the program passes it to MPI_File_open");
     settings_->add_option("--hint", settings_options_.hints, "A hint that the program passes along")
-        ->type_name("KEY=VALUE")->allow_extra_args(false);
+        ->type_name("KEY=VALUE")
+        ->allow_extra_args(false);
     settings_->add_flag("--json", settings_options_.json, "Print JSON");
     settings_->add_flag("--markdown", settings_options_.markdown, "Print the documentation of all settings")
-        ->excludes(settings_->get_option("--json"))->excludes(settings_->get_option("PATH"));
+        ->excludes(settings_->get_option("--json"))
+        ->excludes(settings_->get_option("PATH"));
   }
 
   int start_run() {

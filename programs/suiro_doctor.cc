@@ -46,13 +46,17 @@ const char* level_name(Level level) {
   return level == Level::kOk ? "ok" : level == Level::kNote ? "note" : "problem";
 }
 
-std::string mebibytes(uint64_t bytes) { return fmt::format("{} MiB", bytes >> 20); }
+std::string mebibytes(uint64_t bytes) {
+  return fmt::format("{} MiB", bytes >> 20);
+}
 
 class Doctor {
  public:
   std::vector<Finding> findings;
 
-  void ok(std::string area, std::string text) { findings.push_back({Level::kOk, std::move(area), std::move(text), ""}); }
+  void ok(std::string area, std::string text) {
+    findings.push_back({Level::kOk, std::move(area), std::move(text), ""});
+  }
   void note(std::string area, std::string text, std::string advice) {
     findings.push_back({Level::kNote, std::move(area), std::move(text), std::move(advice)});
   }
@@ -82,10 +86,14 @@ void Doctor::look_at_suiro() {
   }
   library_folder_ = fs::path(*library).parent_path().string();
   Output loaded = run_in_child(
-      [&] { return ::dlopen(library->c_str(), RTLD_NOW) != nullptr ? std::string() : std::string(::dlerror()); }, kPatience);
-  if (!loaded.finished) problem("suiro", *library + " crashes or hangs when it is loaded", "reinstall Suiro");
-  else if (!loaded.text.empty()) problem("suiro", *library + " cannot be loaded: " + loaded.text, "reinstall Suiro");
-  else ok("suiro", *library + " can be loaded");
+      [&] { return ::dlopen(library->c_str(), RTLD_NOW) != nullptr ? std::string() : std::string(::dlerror()); },
+      kPatience);
+  if (!loaded.finished)
+    problem("suiro", *library + " crashes or hangs when it is loaded", "reinstall Suiro");
+  else if (!loaded.text.empty())
+    problem("suiro", *library + " cannot be loaded: " + loaded.text, "reinstall Suiro");
+  else
+    ok("suiro", *library + " can be loaded");
 }
 
 /// The MPI library's own description of itself, or why it has none. Second line: why the shim does not load, or empty.
@@ -103,10 +111,10 @@ std::string ask_mpi(const std::string& path, const std::string& shim) {
 }
 
 void Doctor::look_at_mpi_library(const std::string& name, const std::string& path) {
-  const char* shim_name = name.starts_with("libmpi_abi.so") ? "libsuiro-abi.so"
+  const char* shim_name = name.starts_with("libmpi_abi.so")                                        ? "libsuiro-abi.so"
                           : name.starts_with("libmpich.so.12") || name.starts_with("libmpi.so.12") ? "libsuiro-mpich.so"
-                          : name.starts_with("libmpi.so.40") ? "libsuiro-ompi.so"
-                                                             : nullptr;
+                          : name.starts_with("libmpi.so.40")                                       ? "libsuiro-ompi.so"
+                                                                                                   : nullptr;
   std::string shim = shim_name != nullptr && !library_folder_.empty() ? library_folder_ + "/suiro/" + shim_name : "";
   bool has_shim = !shim.empty() && ::access(shim.c_str(), R_OK) == 0;
   Output answer = run_in_child([&] { return ask_mpi(path, has_shim ? shim : ""); }, kPatience);
@@ -117,11 +125,17 @@ void Doctor::look_at_mpi_library(const std::string& name, const std::string& pat
   }
   std::string about = name + ": " + answer.text.substr(0, newline);
   std::string failure = answer.text.substr(newline + 1);
-  if (shim_name == nullptr) note("mpi", about, "Suiro has no shim for it: its programs keep their own MPI-IO");
-  else if (!has_shim) note("mpi", about, std::string(shim_name) + " is not installed beside libsuiro.so: its programs keep "
-                                         "their own MPI-IO");
-  else if (!failure.empty()) problem("mpi", about + ", but its shim cannot be loaded: " + failure, "reinstall Suiro");
-  else ok("mpi", about + ", served by " + shim_name);
+  if (shim_name == nullptr)
+    note("mpi", about, "Suiro has no shim for it: its programs keep their own MPI-IO");
+  else if (!has_shim)
+    note("mpi", about,
+         std::string(shim_name) +
+             " is not installed beside libsuiro.so: its programs keep "
+             "their own MPI-IO");
+  else if (!failure.empty())
+    problem("mpi", about + ", but its shim cannot be loaded: " + failure, "reinstall Suiro");
+  else
+    ok("mpi", about + ", served by " + shim_name);
 }
 
 void Doctor::look_at_mpi() {
@@ -144,7 +158,8 @@ void Doctor::look_at_mpi() {
   }
   for (const auto& [path, name] : found) look_at_mpi_library(name, path);
   if (found.empty())
-    note("mpi", "the system's loader knows no MPI library", "load the module of the MPI that your programs use, or ignore "
+    note("mpi", "the system's loader knows no MPI library",
+         "load the module of the MPI that your programs use, or ignore "
          "this if they find theirs in another way");
 }
 
@@ -229,8 +244,10 @@ void Doctor::look_at_shared_memory(const std::string& folder) {
   ::munmap(memory, kTried);
   std::string text = fmt::format("{}: works, {} free of {}", folder, mebibytes(free), mebibytes(size));
   constexpr uint64_t kScarce = uint64_t{64} << 20;
-  if (free < kScarce) note(area, text, "that is little; give it more (containers: --shm-size)");
-  else ok(area, text);
+  if (free < kScarce)
+    note(area, text, "that is little; give it more (containers: --shm-size)");
+  else
+    ok(area, text);
 }
 
 bool shared_mapping_reaches_file(const ScratchFile& file) {
@@ -340,8 +357,10 @@ void Doctor::look_at_limits() {
                                                        : fmt::format("{} open files per process", limit.rlim_cur);
     // A routed file takes two descriptors in each rank: the file's and that of its MPI handle.
     constexpr rlim_t kScarce = 256;
-    if (limit.rlim_cur < kScarce) note("limits", text, "raise it with `ulimit -n` if programs open many files");
-    else ok("limits", text);
+    if (limit.rlim_cur < kScarce)
+      note("limits", text, "raise it with `ulimit -n` if programs open many files");
+    else
+      ok("limits", text);
   }
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
     note("limits", fmt::format("files may not grow beyond {}", mebibytes(limit.rlim_cur)),
@@ -369,7 +388,8 @@ void Doctor::look_at_preloads() {
     else if (fs::path(entry).filename().string().starts_with("libsuiro.so"))
       ok("preload", "LD_PRELOAD holds Suiro already: " + entry);
     else
-      note("preload", "LD_PRELOAD holds " + entry, "it stays in front of Suiro; if it redirects MPI_File calls or file "
+      note("preload", "LD_PRELOAD holds " + entry,
+           "it stays in front of Suiro; if it redirects MPI_File calls or file "
            "operations itself, try without it");
   }
 }
@@ -378,8 +398,10 @@ void Doctor::look_at_rules(const Rules& rules) {
   if (rules.disabled())
     note("rules", "SUIRO is off: every file goes to the MPI library's own MPI-IO", "unset SUIRO to change that");
   for (const Problem& found : rules.problems()) {
-    if (found.level == MessageLevel::kError) problem("rules", found.text, "until then every MPI_File_open fails");
-    else note("rules", found.text, "correct it");
+    if (found.level == MessageLevel::kError)
+      problem("rules", found.text, "until then every MPI_File_open fails");
+    else
+      note("rules", found.text, "correct it");
   }
   for (const std::string& file : rules.files_read()) ok("rules", file + " was read");
   if (rules.status().ok() && !rules.disabled())

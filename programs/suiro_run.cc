@@ -62,12 +62,14 @@ Status take_setting(std::string_view option, std::string_view key, std::string_v
     for (const Setting& row : setting_table())
       if (!row.name.empty()) known.push_back(row.name);
     std::string_view nearest = nearest_name(key, known);
-    return Status(ErrorKind::kArgument, fmt::format("{}: unknown setting '{}'{} (`suiro settings` lists all)", option, key,
-                                                    nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
+    return Status(ErrorKind::kArgument,
+                  fmt::format("{}: unknown setting '{}'{} (`suiro settings` lists all)", option, key,
+                              nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
   }
   const Setting& row = setting_table()[static_cast<size_t>(index)];
   Result<SettingValue> value = parse_setting(row, text);
-  if (!value.ok()) return Status(ErrorKind::kArgument, fmt::format("{}: {}: {}", option, key, value.status().message()));
+  if (!value.ok())
+    return Status(ErrorKind::kArgument, fmt::format("{}: {}: {}", option, key, value.status().message()));
   if (row.choice_is_built_in != nullptr && !row.choice_is_built_in(value->number))
     return Status(ErrorKind::kUnsupportedOperation,
                   fmt::format("{}: {} is not built in yet; allowed: {}", option, text, allowed_values(row)));
@@ -78,7 +80,8 @@ Status take_setting(std::string_view option, std::string_view key, std::string_v
 Status take_options(const RunOptions& options, Changes* changes) {
   if (!options.config.empty()) changes->set("SUIRO_CONFIG", fs::absolute(options.config).lexically_normal().string());
   if (!options.preset.empty()) SUIRO_RETURN_IF_ERROR(take_setting("--preset", "preset", options.preset, changes));
-  if (!options.on_error.empty()) SUIRO_RETURN_IF_ERROR(take_setting("--on-error", "on_error", options.on_error, changes));
+  if (!options.on_error.empty())
+    SUIRO_RETURN_IF_ERROR(take_setting("--on-error", "on_error", options.on_error, changes));
   for (const std::string& text : options.settings) {
     std::pair<std::string, std::string> pair;
     if (!split_pair(text, &pair)) return Status(ErrorKind::kArgument, "--set '" + text + "': expected KEY=VALUE");
@@ -130,13 +133,15 @@ bool gains_privileges(const std::string& path) {
 
 /// PnetCDF with a driver of its own chooses it by this hint; libraries that know the hint can bypass MPI-IO.
 bool is_bypassing_pnetcdf(const std::string& file) {
-  return file_contains(file, "nc_driver") && environment_text("PNETCDF_HINTS").find("nc_driver=mpiio") == std::string::npos;
+  return file_contains(file, "nc_driver") &&
+         environment_text("PNETCDF_HINTS").find("nc_driver=mpiio") == std::string::npos;
 }
 
 void warn_about_pnetcdf(const std::string& program, const std::string& file) {
-  log_warning(fmt::format("{} uses PnetCDF ({}), which writes files without MPI-IO unless told otherwise; set "
-                          "PNETCDF_HINTS=\"nc_driver=mpiio\" to let its files pass through Suiro",
-                          program, file));
+  log_warning(
+      fmt::format("{} uses PnetCDF ({}), which writes files without MPI-IO unless told otherwise; set "
+                  "PNETCDF_HINTS=\"nc_driver=mpiio\" to let its files pass through Suiro",
+                  program, file));
 }
 
 void explain_libraries(const std::string& program, const std::string& interpreter, const std::string& library) {
@@ -149,16 +154,20 @@ void explain_libraries(const std::string& program, const std::string& interprete
     if (shim && shim->empty()) continue;
     has_mpi = true;
     if (!shim) {
-      log_warning(fmt::format("{} uses {}, an MPI library that Suiro has no shim for: its files go to that library's own "
-                              "MPI-IO", program, used.name));
+      log_warning(
+          fmt::format("{} uses {}, an MPI library that Suiro has no shim for: its files go to that library's own "
+                      "MPI-IO",
+                      program, used.name));
     } else if (::access((shims + *shim).c_str(), R_OK) != 0) {
       log_warning(fmt::format("{} uses {}, but {} is not installed in {}: its files go to that library's own MPI-IO",
                               program, used.name, *shim, shims));
     }
   }
   if (!has_mpi)
-    log_info(fmt::format("{} is not linked with an MPI library: Suiro serves it if it loads one, as Python does, or if "
-                         "it starts a program that is", program));
+    log_info(
+        fmt::format("{} is not linked with an MPI library: Suiro serves it if it loads one, as Python does, or if "
+                    "it starts a program that is",
+                    program));
 }
 
 /// Says why a preloaded library would not work in this program; silent when it does.
@@ -170,24 +179,30 @@ void explain_program(const std::string& program, const std::string& library) {
     return;
   }
   if (gains_privileges(program))
-    log_warning(fmt::format("{} is a set-user-ID program or has capabilities: the system ignores LD_PRELOAD for it, so "
-                            "Suiro has no effect", program));
+    log_warning(
+        fmt::format("{} is a set-user-ID program or has capabilities: the system ignores LD_PRELOAD for it, so "
+                    "Suiro has no effect",
+                    program));
   if (!elf->is_elf) return;  // a script: its interpreter takes the preload along
   if (!elf->is_64_bit || !elf->is_x86_64) {
     log_warning(fmt::format("{} is not a 64-bit x86 program, so this Suiro cannot be loaded into it", program));
     return;
   }
   if (elf->interpreter.empty()) {
-    log_warning(fmt::format("{} is a static binary: LD_PRELOAD has no effect; relink it dynamically or link it with "
-                            "-lsuiro", program));
+    log_warning(
+        fmt::format("{} is a static binary: LD_PRELOAD has no effect; relink it dynamically or link it with "
+                    "-lsuiro",
+                    program));
     return;
   }
   bool defines_mpi = false, defines_pnetcdf = false;
   for (const std::string& symbol : elf->defined) (symbol == "ncmpi_create" ? defines_pnetcdf : defines_mpi) = true;
   if (defines_pnetcdf && is_bypassing_pnetcdf(program)) warn_about_pnetcdf(program, "linked in statically");
   if (defines_mpi) {
-    log_warning(fmt::format("{} has its MPI library linked in statically: its calls cannot be redirected; link it with "
-                            "the shared libmpi", program));
+    log_warning(
+        fmt::format("{} has its MPI library linked in statically: its calls cannot be redirected; link it with "
+                    "the shared libmpi",
+                    program));
     return;
   }
   explain_libraries(program, elf->interpreter, library);
@@ -220,8 +235,9 @@ void export_to_remote_ranks(const LaunchLine& line, const Changes& changes, std:
   }
   for (size_t i = 0; i + 1 < line.options.size(); ++i)
     if (line.options[i].ends_with("mca") && line.options[i + 1] == "mca_base_env_list") {
-      log_warning("the launcher was given --mca mca_base_env_list, which excludes -x: add LD_PRELOAD and the SUIRO_ "
-                  "variables to that list, or ranks on other hosts run without Suiro");
+      log_warning(
+          "the launcher was given --mca mca_base_env_list, which excludes -x: add LD_PRELOAD and the SUIRO_ "
+          "variables to that list, or ranks on other hosts run without Suiro");
       return;
     }
   std::vector<std::string> exports;
@@ -240,13 +256,16 @@ void explain_launcher(const LaunchLine& line) {
   if (line.kind == LauncherKind::kHydra)
     for (const char* option : {"genvnone", "genvlist", "envnone", "envlist"})
       if (has_option(line, option))
-        log_warning(fmt::format("the launcher was given -{}: unless LD_PRELOAD and the SUIRO_ variables are passed too, "
-                                "the ranks run without Suiro", option));
+        log_warning(
+            fmt::format("the launcher was given -{}: unless LD_PRELOAD and the SUIRO_ variables are passed too, "
+                        "the ranks run without Suiro",
+                        option));
   if (line.kind == LauncherKind::kSrun) {
     std::string exported = option_value(line, "export").value_or(environment_text("SLURM_EXPORT_ENV"));
     if (!exported.empty() && ("," + exported + ",").find(",ALL,") == std::string::npos)
-      log_warning("srun was given --export without ALL: unless LD_PRELOAD and the SUIRO_ variables are named too, the "
-                  "ranks run without Suiro");
+      log_warning(
+          "srun was given --export without ALL: unless LD_PRELOAD and the SUIRO_ variables are named too, the "
+          "ranks run without Suiro");
   }
 }
 
@@ -254,8 +273,9 @@ void explain_rules(const Rules& rules) {
   if (rules.disabled())
     log_warning("SUIRO is set to off: the command runs without Suiro; unset SUIRO to change that");
   else if (!rules.may_route())
-    log_warning("no option, variable or rule names a preset, so only files opened with a prefix such as direct: or with "
-                "the hint suiro_preset pass through Suiro; --preset direct takes all");
+    log_warning(
+        "no option, variable or rule names a preset, so only files opened with a prefix such as direct: or with "
+        "the hint suiro_preset pass through Suiro; --preset direct takes all");
 }
 
 std::string shell_word(const std::string& word) {

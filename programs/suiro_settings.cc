@@ -38,8 +38,10 @@ std::string folded(std::string_view text, size_t width, std::string_view indent)
 }
 
 nlohmann::json setting_json(const Environment& environment, const Setting& row, const FileSettings& values) {
-  nlohmann::json entry = {{"environment", row.environment}, {"meaning", row.meaning},
-                          {"default", row.default_text},    {"allowed", allowed_values(row)}};
+  nlohmann::json entry = {{"environment", row.environment},
+                          {"meaning", row.meaning},
+                          {"default", row.default_text},
+                          {"allowed", allowed_values(row)}};
   if (row.scope == SettingScope::kProcess) {
     entry["scope"] = "process";
     entry["value"] = process_value(environment, row);
@@ -79,7 +81,7 @@ void print_file(const Rules& rules, const FileSettings& values, const std::strin
   fmt::print("preset   {}   ({})\n", preset_name(values.preset), origin_text(preset));
   if (values.preset == Preset::kNone) {
     fmt::print("         {}\n", rules.disabled() ? "SUIRO is off: the MPI library's own MPI-IO serves every file"
-                                                : "the MPI library's own MPI-IO serves this file");
+                                                 : "the MPI library's own MPI-IO serves this file");
     return;
   }
   if (values.path != path) fmt::print("opened as {}\n", values.path);
@@ -179,8 +181,8 @@ void print_markdown() {
 
 nlohmann::json whole_json(const Environment& environment, const Rules& rules, const FileSettings& values,
                           const std::string& path) {
-  nlohmann::json document = {{"settings", nlohmann::json::array()}, {"files_read", rules.files_read()},
-                             {"disabled", rules.disabled()}};
+  nlohmann::json document = {
+      {"settings", nlohmann::json::array()}, {"files_read", rules.files_read()}, {"disabled", rules.disabled()}};
   for (const Setting& row : setting_table())
     if (path.empty() || row.scope == SettingScope::kFile)
       document["settings"].push_back(setting_json(environment, row, values));

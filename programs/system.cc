@@ -82,7 +82,8 @@ std::string executable_folder() {
 
 Result<std::string> find_preload_library() {
   if (const char* chosen = std::getenv("SUIRO_LIB"); chosen != nullptr && *chosen != '\0') {
-    if (!is_regular_file(chosen)) return Status(ErrorKind::kNoSuchFile, std::string("SUIRO_LIB=") + chosen + " is no file");
+    if (!is_regular_file(chosen))
+      return Status(ErrorKind::kNoSuchFile, std::string("SUIRO_LIB=") + chosen + " is no file");
     return fs::absolute(chosen).string();
   }
   std::string folder = executable_folder();

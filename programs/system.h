@@ -16,8 +16,8 @@ namespace suiro::command {
 /// The folder of the running executable, without symbolic links.
 std::string executable_folder();
 
-/// libsuiro.so: SUIRO_LIB, else the one installed with this command, else the one of its build tree. An error says where
-/// it was looked for.
+/// libsuiro.so: SUIRO_LIB, else the one installed with this command, else the one of its build tree. An error says
+/// where it was looked for.
 Result<std::string> find_preload_library();
 
 /// An executable regular file: as given when the name has a '/', else the first one in the PATH.

@@ -33,8 +33,8 @@ class ConfigReader {
       } else if (key.str() == "rule" && node.is_array()) {
         SUIRO_RETURN_IF_ERROR(read_rules(*node.as_array(), &rules));
       } else if (key.str() == "defaults" || key.str() == "rule") {
-        return at(node.source(), std::string(key.str()) + " must be written as " +
-                                     (key.str() == "rule" ? "[[rule]]" : "[defaults]"));
+        return at(node.source(),
+                  std::string(key.str()) + " must be written as " + (key.str() == "rule" ? "[[rule]]" : "[defaults]"));
       } else {
         return at(key.source(), "unknown key '" + std::string(key.str()) +
                                     "'; allowed at the top of the file: [defaults], [[rule]]" +
@@ -95,8 +95,8 @@ class ConfigReader {
       std::optional<std::string> text = text_of(node, row);
       Result<SettingValue> value =
           text ? parse_setting(row, *text)
-               : Result<SettingValue>(Status(ErrorKind::kArgument, "this kind of value is not allowed; allowed: " +
-                                                                       allowed_values(row)));
+               : Result<SettingValue>(Status(ErrorKind::kArgument,
+                                             "this kind of value is not allowed; allowed: " + allowed_values(row)));
       if (!value.ok()) return at(node.source(), name + ": " + std::string(value.status().message()));
       std::string place = file_name_ + ":" + std::to_string(key.source().begin.line);
       rule->values.push_back(RuleValue{setting, std::move(value).value(), std::move(place)});
@@ -178,9 +178,9 @@ Result<std::vector<Rule>> parse_rule_list(std::string_view text, const std::stri
       if (is_glob) rule.globs.push_back(with_home(left, home));
       std::string_view key = is_glob ? "preset" : left;
       int setting = find_setting_by_name(key);
-      if (setting < 0)
-        return failed("unknown key '" + std::string(key) + "'" + did_you_mean(key, setting_names()));
-      Result<SettingValue> value = parse_setting(setting_table()[static_cast<size_t>(setting)], item.substr(equals + 1));
+      if (setting < 0) return failed("unknown key '" + std::string(key) + "'" + did_you_mean(key, setting_names()));
+      Result<SettingValue> value =
+          parse_setting(setting_table()[static_cast<size_t>(setting)], item.substr(equals + 1));
       if (!value.ok()) return failed(std::string(key) + ": " + std::string(value.status().message()));
       rule.values.push_back(RuleValue{setting, std::move(value).value(), name});
     }

@@ -22,9 +22,9 @@ constexpr size_t kLongestComponent = NAME_MAX;
 
 /// ROMIO's own prefixes. What a preset can serve is a plain POSIX path behind them; the others name libraries.
 constexpr std::string_view kPosixPrefixes[] = {"ufs", "nfs", "xfs", "lustre", "gpfs", "panfs"};
-constexpr std::string_view kLibraryPrefixes[] = {"pvfs",    "pvfs2", "daos", "testfs", "ime", "quobyte",
-                                                 "zoidfs",  "ftp",   "gsiftp", "gridftp", "bgl", "bglockless",
-                                                 "piofs",   "pfs",   "hfs",  "sfs"};
+constexpr std::string_view kLibraryPrefixes[] = {"pvfs",   "pvfs2", "daos",   "testfs",  "ime", "quobyte",
+                                                 "zoidfs", "ftp",   "gsiftp", "gridftp", "bgl", "bglockless",
+                                                 "piofs",  "pfs",   "hfs",    "sfs"};
 
 /// Variables that begin like ours but are read by the build, the tests and the benchmarks only.
 bool is_tooling_variable(std::string_view name) {
@@ -51,7 +51,9 @@ bool contains(std::span<const std::string_view> list, std::string_view word) {
 }
 
 constexpr int kPresetSetting = 0;
-const Setting& preset_row() { return setting_table()[kPresetSetting]; }
+const Setting& preset_row() {
+  return setting_table()[kPresetSetting];
+}
 
 bool is_preset_prefix(std::string_view word) {
   if (word.empty() || word == preset_name(Preset::kNone)) return false;
@@ -111,7 +113,7 @@ struct Rules::State {
   std::vector<Problem> problems;
   std::vector<std::string> files_read;
   std::vector<Layer> layers;
-  FileSettings base;        // of a file that no glob names
+  FileSettings base;  // of a file that no glob names
   bool has_globs = false;
   std::string working_directory;
   bool follow_working_directory = false;
@@ -145,8 +147,7 @@ struct Rules::State {
   }
 
   void apply(const Rule& rule, Source source, FileSettings* settings) const {
-    for (const RuleValue& entry : rule.values)
-      apply_setting(entry.setting, entry.value, source, entry.place, settings);
+    for (const RuleValue& entry : rule.values) apply_setting(entry.setting, entry.value, source, entry.place, settings);
   }
   FileSettings by_rules(std::string_view path) const;
   Status apply_hints(std::string_view filename, Hints hints, FileSettings* settings);
@@ -182,16 +183,20 @@ void Rules::State::load(const Environment& environment) {
   if (auto text = environment.get("SUIRO"); text && !text->empty()) {
     const Setting& row = setting_table()[static_cast<size_t>(find_setting_by_environment("SUIRO"))];
     Result<SettingValue> value = parse_setting(row, *text);
-    if (value.ok()) disabled = value->number == 0;
-    else warn("SUIRO: " + std::string(value.status().message()) + "; Suiro stays on");
+    if (value.ok())
+      disabled = value->number == 0;
+    else
+      warn("SUIRO: " + std::string(value.status().message()) + "; Suiro stays on");
   }
   if (disabled) return;
   load_files(environment);
   load_variables(environment);
   for (const Layer& layer : layers) {
     for (const Rule& rule : layer.rules) {
-      if (rule.globs.empty()) apply(rule, layer.source, &base);
-      else has_globs = true;
+      if (rule.globs.empty())
+        apply(rule, layer.source, &base);
+      else
+        has_globs = true;
     }
   }
 }
@@ -203,7 +208,8 @@ void Rules::State::load_file(const std::string& path, Source source, std::string
     if (!must_exist && (why == ENOENT || why == ENOTDIR)) return;
     if (source == Source::kSiteFile) warn(std::string(text.status().message()) + "; it is ignored");
     // Not with its own kind: "no such file" would look like an answer about the file that the program opens.
-    else fail(Status(ErrorKind::kOther, std::string(text.status().message()), why));
+    else
+      fail(Status(ErrorKind::kOther, std::string(text.status().message()), why));
     return;
   }
   files_read.push_back(path);
@@ -265,8 +271,10 @@ void Rules::State::load_variables(const Environment& environment) {
   if (!direct.values.empty()) layer.rules.push_back(std::move(direct));
   if (auto text = environment.get("SUIRO_RULES"); text && !text->empty()) {
     Result<std::vector<Rule>> rules = parse_rule_list(*text, "SUIRO_RULES", environment.get("HOME").value_or(""));
-    if (!rules.ok()) fail(rules.take_status());
-    else std::ranges::move(*rules, std::back_inserter(layer.rules));
+    if (!rules.ok())
+      fail(rules.take_status());
+    else
+      std::ranges::move(*rules, std::back_inserter(layer.rules));
   }
   if (!layer.rules.empty()) layers.push_back(std::move(layer));
 }
@@ -303,12 +311,12 @@ Status Rules::State::apply_hints(std::string_view filename, Hints hints, FileSet
     if (value.ok()) {
       apply_setting(setting, *value, Source::kHint, "hint " + key, settings);
     } else if (key.starts_with("suiro_")) {
-      return Status(ErrorKind::kInfoValue, "opening " + quoted(filename) + ": the hint " + key + ": " +
-                                               std::string(value.status().message()));
+      return Status(ErrorKind::kInfoValue,
+                    "opening " + quoted(filename) + ": the hint " + key + ": " + std::string(value.status().message()));
     } else {
       // A hint that MPI itself defines may carry a value that another implementation understands.
-      say_once(MessageLevel::kWarning, "the hint " + key + ": " + std::string(value.status().message()) +
-                                           "; it is ignored");
+      say_once(MessageLevel::kWarning,
+               "the hint " + key + ": " + std::string(value.status().message()) + "; it is ignored");
     }
   }
   return {};
@@ -318,9 +326,9 @@ void Rules::State::apply_prefix(const SplitName& name, std::string_view filename
   SettingValue value = parse_setting(preset_row(), name.preset).value();
   Origin before = settings->origin(kPresetSetting);
   if (before.source == Source::kHint && settings->preset != static_cast<Preset>(value.number))
-    say_once(MessageLevel::kWarning, "opening " + quoted(filename) + ": the prefix " + std::string(name.preset) +
-                                         ": overrides the hint suiro_preset=" +
-                                         std::string(preset_name(settings->preset)));
+    say_once(MessageLevel::kWarning,
+             "opening " + quoted(filename) + ": the prefix " + std::string(name.preset) +
+                 ": overrides the hint suiro_preset=" + std::string(preset_name(settings->preset)));
   apply_setting(kPresetSetting, value, Source::kPrefix, "prefix " + std::string(name.preset) + ":", settings);
 }
 
@@ -342,16 +350,16 @@ Result<FileSettings> Rules::State::resolve(std::string_view filename, Hints hint
 
   if (!preset_is_built_in(settings.preset))
     return Status(ErrorKind::kUnsupportedOperation,
-                  "opening " + quoted(filename) + ": the preset '" + std::string(preset_name(settings.preset)) +
-                      "' (" + settings.origin(kPresetSetting).place +
+                  "opening " + quoted(filename) + ": the preset '" + std::string(preset_name(settings.preset)) + "' (" +
+                      settings.origin(kPresetSetting).place +
                       ") is not built in yet (this is suiro " SUIRO_VERSION "); use direct: or no prefix");
   if (contains(kLibraryPrefixes, name.foreign)) {
     if (!name.preset.empty())
-      return Status(ErrorKind::kUnsupportedOperation,
-                    "opening " + quoted(filename) + ": the preset '" + std::string(name.preset) +
-                        "' serves files, not what " + std::string(name.foreign) + ": names");
-    say_once(MessageLevel::kInfo, "files named " + std::string(name.foreign) +
-                                      ":... stay with the MPI library's own MPI-IO");
+      return Status(ErrorKind::kUnsupportedOperation, "opening " + quoted(filename) + ": the preset '" +
+                                                          std::string(name.preset) + "' serves files, not what " +
+                                                          std::string(name.foreign) + ": names");
+    say_once(MessageLevel::kInfo,
+             "files named " + std::string(name.foreign) + ":... stay with the MPI library's own MPI-IO");
     settings.preset = Preset::kNone;
     return settings;
   }
@@ -381,7 +389,9 @@ const Rules& Rules::of_process() {
   return *rules;
 }
 
-bool Rules::disabled() const { return state_->disabled; }
+bool Rules::disabled() const {
+  return state_->disabled;
+}
 bool Rules::may_route() const {
   for (const Layer& layer : state_->layers)
     for (const Rule& rule : layer.rules)
@@ -389,10 +399,18 @@ bool Rules::may_route() const {
         if (entry.setting == kPresetSetting && entry.value.number != static_cast<int64_t>(Preset::kNone)) return true;
   return false;
 }
-const Status& Rules::status() const { return state_->status; }
-const std::vector<Problem>& Rules::problems() const { return state_->problems; }
-const std::vector<std::string>& Rules::files_read() const { return state_->files_read; }
-FileSettings Rules::defaults() const { return state_->base; }
+const Status& Rules::status() const {
+  return state_->status;
+}
+const std::vector<Problem>& Rules::problems() const {
+  return state_->problems;
+}
+const std::vector<std::string>& Rules::files_read() const {
+  return state_->files_read;
+}
+FileSettings Rules::defaults() const {
+  return state_->base;
+}
 
 Result<FileSettings> Rules::resolve(std::string_view filename, Hints hints) const {
   try {

@@ -33,23 +33,23 @@ std::string_view source_name(Source source);
 
 /// One setting that does not have its default, and why.
 struct Origin {
-  int setting = 0;                    // index into setting_table()
+  int setting = 0;  // index into setting_table()
   Source source = Source::kDefault;
-  std::string place;                  // "suiro.toml:12", "SUIRO_PRESET", "hint suiro_preset", "prefix direct:"
+  std::string place;  // "suiro.toml:12", "SUIRO_PRESET", "hint suiro_preset", "prefix direct:"
 };
 
 /// Everything that can be set for one file. An ordinary value; decided by rank 0 at open, equal on all ranks after it,
 /// constant while the file is open.
 struct FileSettings {
   Preset preset = Preset::kNone;
-  std::string path;                                      // prefix stripped; as the program spelled it otherwise
+  std::string path;  // prefix stripped; as the program spelled it otherwise
   OnError on_error = OnError::kDegrade;
-  int file_perm = 0666;                                  // mode bits of a created file; the umask still applies
-  int64_t read_sieve_bytes = int64_t{256} << 10;         // staging buffer of non-contiguous reads; 0: no staging
+  int file_perm = 0666;                           // mode bits of a created file; the umask still applies
+  int64_t read_sieve_bytes = int64_t{256} << 10;  // staging buffer of non-contiguous reads; 0: no staging
   StridedWrite strided_write = StridedWrite::kAuto;
-  int64_t map_piece_below_bytes = 1024;                  // shorter pieces go through a shared mapping (kAuto)
-  int64_t stage_bytes = int64_t{1} << 20;                // packing buffer for non-contiguous memory
-  std::string shared_dir = "/dev/shm";                   // where state shared by the ranks of a node lives
+  int64_t map_piece_below_bytes = 1024;    // shorter pieces go through a shared mapping (kAuto)
+  int64_t stage_bytes = int64_t{1} << 20;  // packing buffer for non-contiguous memory
+  std::string shared_dir = "/dev/shm";     // where state shared by the ranks of a node lives
 
   std::vector<Origin> origins;  // the settings that do not have their defaults, at most one entry each
 
@@ -70,18 +70,18 @@ struct SettingValue {
 
 /// One row of the table.
 struct Setting {
-  std::string_view name = {};                  // key in suiro.toml; empty when only the environment sets it
-  std::string_view environment = {};           // SUIRO_...
-  std::string_view hint = {};                  // MPI_Info key; empty when there is none
+  std::string_view name = {};         // key in suiro.toml; empty when only the environment sets it
+  std::string_view environment = {};  // SUIRO_...
+  std::string_view hint = {};         // MPI_Info key; empty when there is none
   SettingScope scope = SettingScope::kFile;
   SettingType type = SettingType::kText;
   std::string_view default_text = {};
-  std::string_view unit = {};                  // "bytes", ""
-  int64_t least = 0, most = 0;                 // inclusive; kInteger, kBytes, kOctal
-  std::span<const std::string_view> choices = {};  // kChoice, in the order of the enum
+  std::string_view unit = {};                                                   // "bytes", ""
+  int64_t least = 0, most = 0;                                                  // inclusive; kInteger, kBytes, kOctal
+  std::span<const std::string_view> choices = {};                               // kChoice, in the order of the enum
   std::span<const std::pair<std::string_view, std::string_view>> aliases = {};  // other spelling -> choice
-  bool (*choice_is_built_in)(int64_t) = nullptr;  // null: every choice can be served
-  std::string_view meaning = {};               // one sentence
+  bool (*choice_is_built_in)(int64_t) = nullptr;                                // null: every choice can be served
+  std::string_view meaning = {};                                                // one sentence
   // Access to the member of FileSettings; null where the scope or the type has none.
   int64_t (*get_number)(const FileSettings&) = nullptr;
   void (*set_number)(FileSettings&, int64_t) = nullptr;
@@ -102,7 +102,8 @@ Result<SettingValue> parse_setting(const Setting& setting, std::string_view text
 /// The value in force, in the spelling that parse_setting() reads back. Only for settings of scope kFile.
 std::string setting_text(const Setting& setting, const FileSettings& settings);
 /// Stores a validated value and remembers where it came from. Only for settings of scope kFile.
-void apply_setting(int setting, const SettingValue& value, Source source, std::string_view place, FileSettings* settings);
+void apply_setting(int setting, const SettingValue& value, Source source, std::string_view place,
+                   FileSettings* settings);
 
 /// A self-contained byte string from which decode() restores an equal value: rank 0 broadcasts its decision with it.
 std::string encode(const FileSettings& settings);

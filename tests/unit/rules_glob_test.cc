@@ -1,10 +1,10 @@
-#include "rules/glob.h"
-
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <random>
 #include <string>
+
+#include "rules/glob.h"
 
 namespace suiro {
 namespace {
@@ -100,7 +100,8 @@ TEST(GlobMatches, ComponentsAgreeWithARecursiveReference) {
     std::string glob_text, path_text;
     for (size_t n = 1 + random() % 5; n > 0; --n) glob_text += "/" + glob.emplace_back(kGlobParts[random() % 4]);
     for (size_t n = 1 + random() % 6; n > 0; --n) path_text += "/" + path.emplace_back(kGlobParts[random() % 2]);
-    ASSERT_EQ(glob_matches(glob_text, path_text), Reference::match(glob, 0, path, 0)) << glob_text << " on " << path_text;
+    ASSERT_EQ(glob_matches(glob_text, path_text), Reference::match(glob, 0, path, 0))
+        << glob_text << " on " << path_text;
   }
 }
 

@@ -1,6 +1,4 @@
 // Which source wins, what a bad one does, and which names belong to us.
-#include "rules/rules.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include <string>
 
 #include "rules/config_file.h"
+#include "rules/rules.h"
 
 namespace suiro {
 namespace {
@@ -72,7 +71,9 @@ void expect_contains(std::string_view text, std::string_view part) {
   EXPECT_NE(text.find(part), std::string_view::npos) << "'" << part << "' is not in: " << text;
 }
 
-std::string preset_place(const FileSettings& settings) { return settings.origin(find_setting_by_name("preset")).place; }
+std::string preset_place(const FileSettings& settings) {
+  return settings.origin(find_setting_by_name("preset")).place;
+}
 
 TEST_F(RulesTest, WithoutAnySourceAFileIsUnroutedAndItsNameUntouched) {
   for (const char* name : {"out.h5", "/a//b/../c", "ufs:/a", "pvfs2:/a", "name:with:colons", ""}) {
@@ -272,7 +273,8 @@ TEST_F(RulesTest, BadUserFilesFailAndNameThePlace) {
       {"[defaults]\nstage_bytes = [1]\n", ":2:15: ", "stage_bytes: this kind of value"},
       {"[defaults]\nfile_perm = 640\n", ":2:13: ", "file_perm: this kind of value is not allowed; allowed: octal"},
       {"[defaults]\nstage_byte = 1\n", ":2:1: ", "unknown key 'stage_byte' in [defaults]; did you mean 'stage_bytes'?"},
-      {"[default]\n", ":1:", "unknown key 'default'; allowed at the top of the file: [defaults], [[rule]]; did you mean"},
+      {"[default]\n",
+       ":1:", "unknown key 'default'; allowed at the top of the file: [defaults], [[rule]]; did you mean"},
       {"stage_bytes = 1\n", ":1:1: ", "unknown key 'stage_bytes'"},
       {"[rule]\nmatch = 'x'\n", ":1:1: ", "rule must be written as [[rule]]"},
       {"rule = [1]\n", ":1:9: ", "a rule must be written as [[rule]]"},
@@ -339,19 +341,47 @@ TEST_F(RulesTest, RulesOfAProcessFollowItsWorkingDirectory) {
 
 TEST_F(RulesTest, RandomTextNeverCrashesTheReader) {
   std::mt19937_64 random(99);
-  const std::string kPieces[] = {"[defaults]\n", "[[rule]]\n", "match", "=", "'*.h5'", "\n", "preset", "'direct'", "[", "]",
-                                 "\"", "{", "}", ",", "0o640", "1e9", "true", "stage_bytes", "1979-05-27", "\\u00", "#", ".",
-                                 "'''", "-", "\xc3\xa9", "\xff", "rule", std::string(1, '\0'), "[[[[[[[["};
+  const std::string kPieces[] = {"[defaults]\n",
+                                 "[[rule]]\n",
+                                 "match",
+                                 "=",
+                                 "'*.h5'",
+                                 "\n",
+                                 "preset",
+                                 "'direct'",
+                                 "[",
+                                 "]",
+                                 "\"",
+                                 "{",
+                                 "}",
+                                 ",",
+                                 "0o640",
+                                 "1e9",
+                                 "true",
+                                 "stage_bytes",
+                                 "1979-05-27",
+                                 "\\u00",
+                                 "#",
+                                 ".",
+                                 "'''",
+                                 "-",
+                                 "\xc3\xa9",
+                                 "\xff",
+                                 "rule",
+                                 std::string(1, '\0'),
+                                 "[[[[[[[["};
   int accepted = 0;
   for (int round = 0; round < 20000; ++round) {
     std::string text;
     for (size_t n = random() % 24; n > 0; --n) {
-      if (random() % 4 == 0) text.push_back(static_cast<char>(random()));
-      else text += kPieces[random() % std::size(kPieces)];
+      if (random() % 4 == 0)
+        text.push_back(static_cast<char>(random()));
+      else
+        text += kPieces[random() % std::size(kPieces)];
     }
     Result<std::vector<Rule>> rules = parse_config(text, "fuzz.toml", "/home/x");
     accepted += rules.ok();
-    if (!rules.ok()) EXPECT_TRUE(rules.status().message().starts_with("fuzz.toml:")) << rules.status().message();
+    EXPECT_TRUE(rules.ok() || rules.status().message().starts_with("fuzz.toml:")) << rules.status().message();
     (void)parse_rule_list(text, "SUIRO_RULES", "").ok();
   }
   EXPECT_GT(accepted, 10);
