@@ -3,7 +3,8 @@
 include(CMakePackageConfigHelpers)
 
 install(TARGETS suiro_preload LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-# libsuiro.so looks for its shims in the folder suiro/ beside itself.
+# libsuiro.so looks for its shims in the folder suiro/ beside itself. A shim whose MPI library is not on the building
+# machine was not built (src/mpi/CMakeLists.txt has warned).
 foreach(shim suiro_shim_mpich suiro_shim_ompi suiro_shim_abi)
   if(TARGET ${shim})
     install(TARGETS ${shim} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/suiro)
@@ -12,7 +13,7 @@ endforeach()
 install(TARGETS suiro RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 install(FILES docs/man/suiro.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-install(FILES README.md ARCHITECTURE.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES README.md ARCHITECTURE.md CHANGELOG.md LICENSE NOTICE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs/user DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
 
 # The installed files name each other relative to where they lie, so that the tree may be moved. CMake knows how to do
