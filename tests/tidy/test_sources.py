@@ -73,6 +73,8 @@ class TestCanaries:
         cmake = {"tests/unit/CMakeLists.txt": "suiro_unit_test(other_a_test SOURCES other_a_test.cc)  # a_test.cc"}
         assert sources.unregistered_tests(cmake | {"tests/unit/a_test.cc": ""}, [])
         assert sources.unregistered_tests(cmake | {"tests/unit/other_a_test.cc": ""}, []) == []
+        assert sources.unregistered_tests(cmake | {"tests/mpi/other_a_test.cc": ""}, []), "named for another folder"
+        assert sources.unregistered_tests({"tests/mpi/CMakeLists.txt": "mpi_test(views)", "tests/mpi/views.cc": ""}, []) == []
         assert sources.unregistered_tests({"tests/lost/test_x.py": ""}, ["tests/tidy"])
         assert sources.unregistered_tests({"tests/tidy/test_x.py": ""}, ["tests/tidy"]) == []
 

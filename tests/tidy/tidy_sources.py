@@ -130,13 +130,14 @@ def mpi_header_faults(tree: Tree) -> list[str]:
 
 
 def unregistered_tests(tree: Tree, python_folders: list[str]) -> list[str]:
-    """Test sources that no CMakeLists.txt names, and Python tests outside the folders that pytest is told to collect."""
+    """Sources below tests/ that no CMakeLists.txt above them names (by file name or without its ending), and Python tests
+    outside the folders that pytest is told to collect."""
     faults = []
     for path in tree:
         folder, _, name = path.rpartition("/")
         if not path.startswith("tests/"):
             continue
-        if name.endswith(("_test.cc", "_test.c", "_test.f90")):
+        if name.endswith((".cc", ".c", ".f90", ".f")):
             stem = name.rpartition(".")[0]
             cmake = [without_cmake_comments(text) for file, text in tree.items() if _is_cmake_above(file, folder)]
             if not any(re.search(rf"(?<![\w.]){re.escape(stem)}(\.\w+)?(?![\w.])", text) for text in cmake):
