@@ -19,7 +19,7 @@ inline constexpr int kExitNotFound = 127;
 struct RunOptions {
   std::string preset;
   std::vector<std::string> settings;  // "key=value"
-  std::vector<std::string> rules;     // "GLOB=PRESET[,KEY=VALUE]..."
+  std::vector<std::string> rules;  // "GLOB=PRESET[,KEY=VALUE]..."
   std::string config;
   std::string log;
   std::string on_error;
@@ -36,7 +36,7 @@ struct DoctorOptions {
 int doctor(const DoctorOptions& options);
 
 struct SettingsOptions {
-  std::string path;                // "" for the table of all settings
+  std::string path;  // "" for the table of all settings
   std::vector<std::string> hints;  // "key=value"
   bool json = false;
   bool markdown = false;

@@ -42,13 +42,9 @@ struct Finding {
   std::string advice;
 };
 
-const char* level_name(Level level) {
-  return level == Level::kOk ? "ok" : level == Level::kNote ? "note" : "problem";
-}
+const char* level_name(Level level) { return level == Level::kOk ? "ok" : level == Level::kNote ? "note" : "problem"; }
 
-std::string mebibytes(uint64_t bytes) {
-  return fmt::format("{} MiB", bytes >> 20);
-}
+std::string mebibytes(uint64_t bytes) { return fmt::format("{} MiB", bytes >> 20); }
 
 class Doctor {
  public:
@@ -88,12 +84,9 @@ void Doctor::look_at_suiro() {
   Output loaded = run_in_child(
       [&] { return ::dlopen(library->c_str(), RTLD_NOW) != nullptr ? std::string() : std::string(::dlerror()); },
       kPatience);
-  if (!loaded.finished)
-    problem("suiro", *library + " crashes or hangs when it is loaded", "reinstall Suiro");
-  else if (!loaded.text.empty())
-    problem("suiro", *library + " cannot be loaded: " + loaded.text, "reinstall Suiro");
-  else
-    ok("suiro", *library + " can be loaded");
+  if (!loaded.finished) problem("suiro", *library + " crashes or hangs when it is loaded", "reinstall Suiro");
+  else if (!loaded.text.empty()) problem("suiro", *library + " cannot be loaded: " + loaded.text, "reinstall Suiro");
+  else ok("suiro", *library + " can be loaded");
 }
 
 /// The MPI library's own description of itself, or why it has none. Second line: why the shim does not load, or empty.
@@ -125,17 +118,14 @@ void Doctor::look_at_mpi_library(const std::string& name, const std::string& pat
   }
   std::string about = name + ": " + answer.text.substr(0, newline);
   std::string failure = answer.text.substr(newline + 1);
-  if (shim_name == nullptr)
-    note("mpi", about, "Suiro has no shim for it: its programs keep their own MPI-IO");
+  if (shim_name == nullptr) note("mpi", about, "Suiro has no shim for it: its programs keep their own MPI-IO");
   else if (!has_shim)
     note("mpi", about,
          std::string(shim_name) +
              " is not installed beside libsuiro.so: its programs keep "
              "their own MPI-IO");
-  else if (!failure.empty())
-    problem("mpi", about + ", but its shim cannot be loaded: " + failure, "reinstall Suiro");
-  else
-    ok("mpi", about + ", served by " + shim_name);
+  else if (!failure.empty()) problem("mpi", about + ", but its shim cannot be loaded: " + failure, "reinstall Suiro");
+  else ok("mpi", about + ", served by " + shim_name);
 }
 
 void Doctor::look_at_mpi() {
@@ -244,10 +234,8 @@ void Doctor::look_at_shared_memory(const std::string& folder) {
   ::munmap(memory, kTried);
   std::string text = fmt::format("{}: works, {} free of {}", folder, mebibytes(free), mebibytes(size));
   constexpr uint64_t kScarce = uint64_t{64} << 20;
-  if (free < kScarce)
-    note(area, text, "that is little; give it more (containers: --shm-size)");
-  else
-    ok(area, text);
+  if (free < kScarce) note(area, text, "that is little; give it more (containers: --shm-size)");
+  else ok(area, text);
 }
 
 bool shared_mapping_reaches_file(const ScratchFile& file) {
@@ -322,8 +310,7 @@ void Doctor::look_at_file_system(const std::string& path) {
     problem(area, text, "Suiro expects shared mappings to work here: set strided_write = \"pwrite\" for its files");
   else if (!traits->coherent_cache)
     note(area, text, "a write on one node may be read late on another; sync, barrier, sync in the program orders them");
-  else
-    ok(area, text);
+  else ok(area, text);
 }
 
 /// The smallest memory limit of this process's control groups, with its name; 0 when there is none.
@@ -357,10 +344,8 @@ void Doctor::look_at_limits() {
                                                        : fmt::format("{} open files per process", limit.rlim_cur);
     // A routed file takes two descriptors in each rank: the file's and that of its MPI handle.
     constexpr rlim_t kScarce = 256;
-    if (limit.rlim_cur < kScarce)
-      note("limits", text, "raise it with `ulimit -n` if programs open many files");
-    else
-      ok("limits", text);
+    if (limit.rlim_cur < kScarce) note("limits", text, "raise it with `ulimit -n` if programs open many files");
+    else ok("limits", text);
   }
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
     note("limits", fmt::format("files may not grow beyond {}", mebibytes(limit.rlim_cur)),
@@ -398,10 +383,8 @@ void Doctor::look_at_rules(const Rules& rules) {
   if (rules.disabled())
     note("rules", "SUIRO is off: every file goes to the MPI library's own MPI-IO", "unset SUIRO to change that");
   for (const Problem& found : rules.problems()) {
-    if (found.level == MessageLevel::kError)
-      problem("rules", found.text, "until then every MPI_File_open fails");
-    else
-      note("rules", found.text, "correct it");
+    if (found.level == MessageLevel::kError) problem("rules", found.text, "until then every MPI_File_open fails");
+    else note("rules", found.text, "correct it");
   }
   for (const std::string& file : rules.files_read()) ok("rules", file + " was read");
   if (rules.status().ok() && !rules.disabled())

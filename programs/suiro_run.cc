@@ -270,8 +270,7 @@ void explain_launcher(const LaunchLine& line) {
 }
 
 void explain_rules(const Rules& rules) {
-  if (rules.disabled())
-    log_warning("SUIRO is set to off: the command runs without Suiro; unset SUIRO to change that");
+  if (rules.disabled()) log_warning("SUIRO is set to off: the command runs without Suiro; unset SUIRO to change that");
   else if (!rules.may_route())
     log_warning(
         "no option, variable or rule names a preset, so only files opened with a prefix such as direct: or with "

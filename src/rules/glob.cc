@@ -50,8 +50,7 @@ bool class_contains(std::string_view glob, size_t at, char c, size_t* next, bool
 bool token_accepts(std::string_view glob, size_t at, char c, size_t* next) {
   *next = at + 1;
   switch (glob[at]) {
-    case '?':
-      return true;
+    case '?': return true;
     case '\\':
       if (at + 1 < glob.size()) {
         *next = at + 2;
@@ -65,8 +64,7 @@ bool token_accepts(std::string_view glob, size_t at, char c, size_t* next) {
       *next = at + 1;
       return c == '[';
     }
-    default:
-      return glob[at] == c;
+    default: return glob[at] == c;
   }
 }
 
@@ -131,10 +129,8 @@ std::string absolute_path(std::string_view path, std::string_view working_direct
   auto add = [&kept](std::string_view part) {
     for (std::string_view component : components_of(part)) {
       if (component == ".") continue;
-      if (component != "..")
-        kept.push_back(component);
-      else if (!kept.empty())
-        kept.pop_back();
+      if (component != "..") kept.push_back(component);
+      else if (!kept.empty()) kept.pop_back();
     }
   };
   if (path.empty() || path.front() != '/') add(working_directory);

@@ -51,9 +51,7 @@ bool contains(std::span<const std::string_view> list, std::string_view word) {
 }
 
 constexpr int kPresetSetting = 0;
-const Setting& preset_row() {
-  return setting_table()[kPresetSetting];
-}
+const Setting& preset_row() { return setting_table()[kPresetSetting]; }
 
 bool is_preset_prefix(std::string_view word) {
   if (word.empty() || word == preset_name(Preset::kNone)) return false;
@@ -183,20 +181,16 @@ void Rules::State::load(const Environment& environment) {
   if (auto text = environment.get("SUIRO"); text && !text->empty()) {
     const Setting& row = setting_table()[static_cast<size_t>(find_setting_by_environment("SUIRO"))];
     Result<SettingValue> value = parse_setting(row, *text);
-    if (value.ok())
-      disabled = value->number == 0;
-    else
-      warn("SUIRO: " + std::string(value.status().message()) + "; Suiro stays on");
+    if (value.ok()) disabled = value->number == 0;
+    else warn("SUIRO: " + std::string(value.status().message()) + "; Suiro stays on");
   }
   if (disabled) return;
   load_files(environment);
   load_variables(environment);
   for (const Layer& layer : layers) {
     for (const Rule& rule : layer.rules) {
-      if (rule.globs.empty())
-        apply(rule, layer.source, &base);
-      else
-        has_globs = true;
+      if (rule.globs.empty()) apply(rule, layer.source, &base);
+      else has_globs = true;
     }
   }
 }
@@ -208,8 +202,7 @@ void Rules::State::load_file(const std::string& path, Source source, std::string
     if (!must_exist && (why == ENOENT || why == ENOTDIR)) return;
     if (source == Source::kSiteFile) warn(std::string(text.status().message()) + "; it is ignored");
     // Not with its own kind: "no such file" would look like an answer about the file that the program opens.
-    else
-      fail(Status(ErrorKind::kOther, std::string(text.status().message()), why));
+    else fail(Status(ErrorKind::kOther, std::string(text.status().message()), why));
     return;
   }
   files_read.push_back(path);
@@ -235,8 +228,7 @@ void Rules::State::load_files(const Environment& environment) {
   if (!environment.working_directory.empty()) candidates.push_back(environment.working_directory + "/suiro.toml");
   if (auto xdg = environment.get("XDG_CONFIG_HOME"); xdg && xdg->starts_with('/'))
     candidates.push_back(std::string(*xdg) + "/suiro/suiro.toml");
-  else if (!home.empty())
-    candidates.push_back(home + "/.config/suiro/suiro.toml");
+  else if (!home.empty()) candidates.push_back(home + "/.config/suiro/suiro.toml");
   size_t files_before = files_read.size();
   for (const std::string& path : candidates) {
     load_file(path, Source::kUserFile, home, false);
@@ -271,10 +263,8 @@ void Rules::State::load_variables(const Environment& environment) {
   if (!direct.values.empty()) layer.rules.push_back(std::move(direct));
   if (auto text = environment.get("SUIRO_RULES"); text && !text->empty()) {
     Result<std::vector<Rule>> rules = parse_rule_list(*text, "SUIRO_RULES", environment.get("HOME").value_or(""));
-    if (!rules.ok())
-      fail(rules.take_status());
-    else
-      std::ranges::move(*rules, std::back_inserter(layer.rules));
+    if (!rules.ok()) fail(rules.take_status());
+    else std::ranges::move(*rules, std::back_inserter(layer.rules));
   }
   if (!layer.rules.empty()) layers.push_back(std::move(layer));
 }
@@ -389,9 +379,7 @@ const Rules& Rules::of_process() {
   return *rules;
 }
 
-bool Rules::disabled() const {
-  return state_->disabled;
-}
+bool Rules::disabled() const { return state_->disabled; }
 bool Rules::may_route() const {
   for (const Layer& layer : state_->layers)
     for (const Rule& rule : layer.rules)
@@ -399,18 +387,10 @@ bool Rules::may_route() const {
         if (entry.setting == kPresetSetting && entry.value.number != static_cast<int64_t>(Preset::kNone)) return true;
   return false;
 }
-const Status& Rules::status() const {
-  return state_->status;
-}
-const std::vector<Problem>& Rules::problems() const {
-  return state_->problems;
-}
-const std::vector<std::string>& Rules::files_read() const {
-  return state_->files_read;
-}
-FileSettings Rules::defaults() const {
-  return state_->base;
-}
+const Status& Rules::status() const { return state_->status; }
+const std::vector<Problem>& Rules::problems() const { return state_->problems; }
+const std::vector<std::string>& Rules::files_read() const { return state_->files_read; }
+FileSettings Rules::defaults() const { return state_->base; }
 
 Result<FileSettings> Rules::resolve(std::string_view filename, Hints hints) const {
   try {

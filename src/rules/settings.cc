@@ -202,12 +202,9 @@ bool parse_bool(std::string_view text, int64_t* number) {
   constexpr std::string_view kTrue[] = {"true", "yes", "on", "1", "enable"};
   constexpr std::string_view kFalse[] = {"false", "no", "off", "0", "disable"};
   std::string word = lower(text);
-  if (std::ranges::find(kTrue, word) != std::end(kTrue))
-    *number = 1;
-  else if (std::ranges::find(kFalse, word) != std::end(kFalse))
-    *number = 0;
-  else
-    return false;
+  if (std::ranges::find(kTrue, word) != std::end(kTrue)) *number = 1;
+  else if (std::ranges::find(kFalse, word) != std::end(kFalse)) *number = 0;
+  else return false;
   return true;
 }
 
@@ -278,28 +275,18 @@ Status undecodable(std::string_view why) {
 
 }  // namespace
 
-std::string_view preset_name(Preset preset) {
-  return kPresets[static_cast<size_t>(preset)];
-}
+std::string_view preset_name(Preset preset) { return kPresets[static_cast<size_t>(preset)]; }
 
-bool preset_is_built_in(Preset preset) {
-  return preset == Preset::kNone || preset == Preset::kDirect;
-}
+bool preset_is_built_in(Preset preset) { return preset == Preset::kNone || preset == Preset::kDirect; }
 
 std::string_view source_name(Source source) {
   switch (source) {
-    case Source::kDefault:
-      return "default";
-    case Source::kSiteFile:
-      return "site file";
-    case Source::kUserFile:
-      return "user file";
-    case Source::kEnvironment:
-      return "environment";
-    case Source::kHint:
-      return "hint";
-    case Source::kPrefix:
-      return "path prefix";
+    case Source::kDefault: return "default";
+    case Source::kSiteFile: return "site file";
+    case Source::kUserFile: return "user file";
+    case Source::kEnvironment: return "environment";
+    case Source::kHint: return "hint";
+    case Source::kPrefix: return "path prefix";
   }
   return "";
 }
@@ -310,9 +297,7 @@ Origin FileSettings::origin(int setting) const {
   return Origin{.setting = setting, .source = Source::kDefault, .place = {}};
 }
 
-std::span<const Setting> setting_table() {
-  return kSettings;
-}
+std::span<const Setting> setting_table() { return kSettings; }
 
 int find_setting_by_name(std::string_view name) {
   for (int i = 0; i < kSettingCount; ++i)
@@ -334,20 +319,15 @@ int find_setting_by_hint(std::string_view key) {
 
 std::string allowed_values(const Setting& setting) {
   switch (setting.type) {
-    case SettingType::kBool:
-      return "on, off (also true, false, yes, no, 1, 0)";
-    case SettingType::kInteger:
-      return std::to_string(setting.least) + " to " + std::to_string(setting.most);
+    case SettingType::kBool: return "on, off (also true, false, yes, no, 1, 0)";
+    case SettingType::kInteger: return std::to_string(setting.least) + " to " + std::to_string(setting.most);
     case SettingType::kBytes:
       return short_bytes(setting.least) + " to " + short_bytes(setting.most) + ", in bytes or with K, M, G";
-    case SettingType::kOctal:
-      return "octal " + octal(setting.least) + " to " + octal(setting.most);
+    case SettingType::kOctal: return "octal " + octal(setting.least) + " to " + octal(setting.most);
     case SettingType::kText:
       return setting.scope == SettingScope::kProcess ? "any text" : "text of at most 255 characters";
-    case SettingType::kPath:
-      return "an absolute path of at most 255 characters";
-    case SettingType::kChoice:
-      break;
+    case SettingType::kPath: return "an absolute path of at most 255 characters";
+    case SettingType::kChoice: break;
   }
   std::string served, reserved;
   for (size_t i = 0; i < setting.choices.size(); ++i) {
@@ -365,16 +345,10 @@ Result<SettingValue> parse_setting(const Setting& setting, std::string_view text
   SettingValue value;
   bool good = false;
   switch (setting.type) {
-    case SettingType::kBool:
-      good = parse_bool(word, &value.number);
-      break;
-    case SettingType::kChoice:
-      good = parse_choice(setting, word, &value.number);
-      break;
+    case SettingType::kBool: good = parse_bool(word, &value.number); break;
+    case SettingType::kChoice: good = parse_choice(setting, word, &value.number); break;
     case SettingType::kText:
-    case SettingType::kPath:
-      good = parse_text(setting, word, &value.text);
-      break;
+    case SettingType::kPath: good = parse_text(setting, word, &value.text); break;
     case SettingType::kBytes:
       good = parse_bytes(word, &value.number) && value.number >= setting.least && value.number <= setting.most;
       break;
@@ -397,26 +371,19 @@ std::string setting_text(const Setting& setting, const FileSettings& settings) {
   if (setting.get_number == nullptr) return {};
   int64_t number = setting.get_number(settings);
   switch (setting.type) {
-    case SettingType::kBool:
-      return number != 0 ? "true" : "false";
-    case SettingType::kChoice:
-      return std::string(setting.choices[static_cast<size_t>(number)]);
-    case SettingType::kOctal:
-      return octal(number);
-    default:
-      return std::to_string(number);
+    case SettingType::kBool: return number != 0 ? "true" : "false";
+    case SettingType::kChoice: return std::string(setting.choices[static_cast<size_t>(number)]);
+    case SettingType::kOctal: return octal(number);
+    default: return std::to_string(number);
   }
 }
 
 void apply_setting(int setting, const SettingValue& value, Source source, std::string_view place,
                    FileSettings* settings) {
   const Setting& row = kSettings[setting];
-  if (row.text != nullptr)
-    settings->*row.text = value.text;
-  else if (row.set_number != nullptr)
-    row.set_number(*settings, value.number);
-  else
-    return;
+  if (row.text != nullptr) settings->*row.text = value.text;
+  else if (row.set_number != nullptr) row.set_number(*settings, value.number);
+  else return;
   auto known = std::ranges::find(settings->origins, setting, &Origin::setting);
   if (known == settings->origins.end()) known = settings->origins.insert(known, Origin{});
   *known = Origin{.setting = setting, .source = source, .place = std::string(place)};
@@ -453,10 +420,8 @@ Result<FileSettings> decode(std::string_view bytes) {
     if (!decoder.string(&text)) return undecodable("a value is cut off");
     Result<SettingValue> value = parse_setting(kSettings[i], text);
     if (!value.ok()) return undecodable(std::string(name) + ": " + std::string(value.status().message()));
-    if (kSettings[i].text != nullptr)
-      settings.*kSettings[i].text = value->text;
-    else
-      kSettings[i].set_number(settings, value->number);
+    if (kSettings[i].text != nullptr) settings.*kSettings[i].text = value->text;
+    else kSettings[i].set_number(settings, value->number);
   }
   uint32_t count = 0;
   if (!decoder.number(&count) || count > kSettingCount) return undecodable("the list of origins is malformed");

@@ -77,11 +77,11 @@ struct Setting {
   SettingType type = SettingType::kText;
   std::string_view default_text = {};
   std::string_view unit = {};                                                   // "bytes", ""
-  int64_t least = 0, most = 0;                                                  // inclusive; kInteger, kBytes, kOctal
-  std::span<const std::string_view> choices = {};                               // kChoice, in the order of the enum
+  int64_t least = 0, most = 0;  // inclusive; kInteger, kBytes, kOctal
+  std::span<const std::string_view> choices = {};  // kChoice, in the order of the enum
   std::span<const std::pair<std::string_view, std::string_view>> aliases = {};  // other spelling -> choice
-  bool (*choice_is_built_in)(int64_t) = nullptr;                                // null: every choice can be served
-  std::string_view meaning = {};                                                // one sentence
+  bool (*choice_is_built_in)(int64_t) = nullptr;  // null: every choice can be served
+  std::string_view meaning = {};  // one sentence
   // Access to the member of FileSettings; null where the scope or the type has none.
   int64_t (*get_number)(const FileSettings&) = nullptr;
   void (*set_number)(FileSettings&, int64_t) = nullptr;

@@ -11,9 +11,7 @@
 
 // A symbol that this program defines; "C" so that its name is as written.
 extern "C" int suiro_elf_test_marker();
-extern "C" int suiro_elf_test_marker() {
-  return 1;
-}
+extern "C" int suiro_elf_test_marker() { return 1; }
 
 namespace suiro::command {
 namespace {

@@ -30,9 +30,7 @@ std::vector<std::string> words(const std::string& line) {
   return result;
 }
 
-LaunchLine understood(const std::string& line) {
-  return understand(words(line), find, real_path);
-}
+LaunchLine understood(const std::string& line) { return understand(words(line), find, real_path); }
 
 std::string programs(const std::string& line) {
   std::string names;

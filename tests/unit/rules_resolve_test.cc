@@ -71,9 +71,7 @@ void expect_contains(std::string_view text, std::string_view part) {
   EXPECT_NE(text.find(part), std::string_view::npos) << "'" << part << "' is not in: " << text;
 }
 
-std::string preset_place(const FileSettings& settings) {
-  return settings.origin(find_setting_by_name("preset")).place;
-}
+std::string preset_place(const FileSettings& settings) { return settings.origin(find_setting_by_name("preset")).place; }
 
 TEST_F(RulesTest, WithoutAnySourceAFileIsUnroutedAndItsNameUntouched) {
   for (const char* name : {"out.h5", "/a//b/../c", "ufs:/a", "pvfs2:/a", "name:with:colons", ""}) {
@@ -287,6 +285,8 @@ TEST_F(RulesTest, BadUserFilesFailAndNameThePlace) {
       {"[[rule]]\nmach = 'x'\nmatch = 'y'\n", ":2:1: ", "unknown key 'mach' in [rule]; did you mean 'match'?"},
       {"[defaults]\nmatch = 'x'\n", ":2:1: ", "unknown key 'match' in [defaults]"},
       {"\xff\xfe\n", ":1:", "not valid TOML"},
+      {"[defaults]\npr\xc3\xa9set = 'direct'\n", ":2:", "not valid TOML"},
+      {"[\xc3\xa9]\n", ":1:", "not valid TOML"},
   };
   for (const Case& c : kCases) {
     write(cwd_file(), c.text);
@@ -370,14 +370,15 @@ TEST_F(RulesTest, RandomTextNeverCrashesTheReader) {
                                  "rule",
                                  std::string(1, '\0'),
                                  "[[[[[[[["};
+  // check-long asks for more rounds than the 20000 that take a fraction of a second.
+  const char* asked = std::getenv("SUIRO_TEST_ROUNDS");
+  int rounds = std::max(20000, asked != nullptr ? 100 * std::atoi(asked) : 0);
   int accepted = 0;
-  for (int round = 0; round < 20000; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     std::string text;
     for (size_t n = random() % 24; n > 0; --n) {
-      if (random() % 4 == 0)
-        text.push_back(static_cast<char>(random()));
-      else
-        text += kPieces[random() % std::size(kPieces)];
+      if (random() % 4 == 0) text.push_back(static_cast<char>(random()));
+      else text += kPieces[random() % std::size(kPieces)];
     }
     Result<std::vector<Rule>> rules = parse_config(text, "fuzz.toml", "/home/x");
     accepted += rules.ok();
