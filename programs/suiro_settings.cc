@@ -154,8 +154,8 @@ Sizes are bytes, or take K, M, G, T (also KiB, MiB, ...), all powers of 1024. Mo
 | `file_perm` hint | | a warning; the hint is ignored |
 | preset that is not built in yet | | the open fails with `MPI_ERR_UNSUPPORTED_OPERATION` |
 
-Names of other file systems' drivers in front of the path (`ufs:`, `nfs:`, `xfs:`, `lustre:`, `gpfs:`, `panfs:`) are
-removed when a preset applies; names that stand for a library of their own (`pvfs2:`, `daos:`, `testfs:` and others) stay
+Two words that MPI libraries put before a path, `ufs:` and `nfs:`, are removed when a preset applies. Those that ask for a
+particular driver or library (`xfs:`, `lustre:`, `gpfs:`, `panfs:`, `pvfs2:`, `daos:`, `testfs:` and others) keep the file
 with the MPI library's own MPI-IO. Any other word in front of a colon is a part of the file name.
 )";
 

@@ -4,9 +4,12 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <climits>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/message.h"
@@ -46,7 +49,14 @@ int64_t amode_bits(const AccessMode& mode) {
 }  // namespace
 
 OpenFile::OpenFile(std::unique_ptr<Comm> comm, const AccessMode& mode, const FileSettings& settings)
-    : comm_(std::move(comm)), mode_(mode), settings_(settings), view_(std::make_shared<const View>()) {}
+    : comm_(std::move(comm)), mode_(mode), settings_(settings), view_(std::make_shared<const View>()) {
+  // The program may change its directory while the file is open; delete on close and reopening must find it all the same.
+  if (char* directory; !settings_.path.starts_with('/') && (directory = ::getcwd(nullptr, 0)) != nullptr) {
+    std::string absolute = std::string(directory) + "/" + settings_.path;
+    std::free(directory);
+    if (absolute.size() < PATH_MAX) settings_.path = std::move(absolute);
+  }
+}
 
 OpenFile::~OpenFile() = default;
 
@@ -69,11 +79,14 @@ Status OpenFile::open_storage(bool creator) {
   options.read_sieve_bytes = settings_.read_sieve_bytes;
   options.stage_bytes = settings_.stage_bytes;
   switch (settings_.strided_write) {
-    case StridedWrite::kAuto: options.map_piece_below_bytes = traits->is_local ? settings_.map_piece_below_bytes : 0; break;
+    case StridedWrite::kAuto:
+      options.map_piece_below_bytes = std::min(settings_.map_piece_below_bytes, traits->map_pieces_below);
+      break;
     case StridedWrite::kPwrite: options.map_piece_below_bytes = 0; break;
     case StridedWrite::kMap: options.map_piece_below_bytes = INT64_MAX; break;
   }
-  route_ = std::make_unique<DirectRoute>(std::move(*file), *traits, options, mode_.write && readable);
+  route_ = std::make_unique<DirectRoute>(std::move(*file), *traits, options,
+                                         DirectRoute::OpenFor{readable, mode_.write});
   return Status();
 }
 
@@ -102,7 +115,8 @@ Result<std::unique_ptr<OpenFile>> OpenFile::Open(std::unique_ptr<Comm> comm, con
           local = size.ok() ? file->shared_->set_pointer(0, *size) : size.take_status();
         }
       } else if (settings.on_error == OnError::kFail) {
-        local = shared.take_status();
+        local = Status(ErrorKind::kOther, "open " + file->path() + ": " + std::string(shared.status().message()) +
+                                              " (on_error=fail)");
       } else {
         announcement.shared_name[0] = '\0';
         log_warning(std::string(shared.status().message()) +
@@ -400,10 +414,7 @@ Status OpenFile::set_atomicity(bool atomic) {
 
 Result<int64_t> OpenFile::size() { return route_->size(); }
 
-Status OpenFile::sync() {
-  if (!mode_.write) return Status();
-  return route_->sync();
-}
+Status OpenFile::sync() { return route_->sync(); }
 
 Status delete_file(const std::string& path) {
   if (::unlink(path.c_str()) == 0) return Status();

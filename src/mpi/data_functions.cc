@@ -55,7 +55,8 @@ Result<int64_t> move(RoutedFile& file, Access access, MPI_Offset offset, void* b
   };
   if (count < 0) return wrong(Status(ErrorKind::kCount, file.file->path() + ": negative count"));
   auto layout = layout_of(type, file.comm);
-  if (!layout.ok()) return wrong(layout.take_status());
+  if (!layout.ok())
+    return wrong(Status(layout.status().kind(), file.file->path() + ": " + std::string(layout.status().message())));
   auto size = checked_mul(count, (*layout)->size);
   if (!size) return wrong(Status(ErrorKind::kCount, file.file->path() + ": the request is too large"));
   const Representation* representation;

@@ -18,7 +18,9 @@ int raise(MPI_File identity, const Status& status);
 /// MPI_FILE_NULL has at this moment.
 int raise_without_file(const Status& status);
 
-/// A genuine handle of the host MPI library to give to the program: /dev/null, read-only, on MPI_COMM_SELF.
+/// A genuine handle of the host MPI library to give to the program: an empty file of this process alone, read-only, on
+/// MPI_COMM_SELF. Its name is gone again when this returns. (Not /dev/null: Open MPI makes lock files and a semaphore
+/// named after the file, which users of one node would share.)
 Result<MPI_File> open_identity();
 
 }  // namespace suiro::mpi

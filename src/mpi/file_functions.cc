@@ -1,5 +1,7 @@
 #include "mpi/file_functions.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/message.h"
@@ -36,13 +38,23 @@ struct OpenPlan {
   FileSettings settings;
 };
 
+/// ROMIO_FSTYPE_FORCE asks for one of ROMIO's drivers as a prefix of every name would.
+std::string with_forced_driver(std::string_view name) {
+  const char* forced = std::getenv("ROMIO_FSTYPE_FORCE");
+  if (forced == nullptr || *forced == '\0') return std::string(name);
+  std::string prefix = forced;
+  if (prefix.back() != ':') prefix += ':';
+  return prefix + std::string(name);
+}
+
 Status decide(const char* filename, MPI_Info info, OpenPlan* plan) {
-  auto hints = pairs_of(info);
+  auto hints = hints_at_open(info);
   if (!hints.ok()) return hints.take_status();
-  auto settings = Rules::of_process().resolve(filename, *hints);
+  auto settings = Rules::of_process().resolve(with_forced_driver(filename), *hints);
   if (!settings.ok()) return settings.take_status();
-  std::string_view name = filename;
-  plan->decision.prefix_length = static_cast<int64_t>(name.size() - settings->path.size());
+  auto name_length = static_cast<int64_t>(std::strlen(filename));
+  // What the library gets keeps its own prefixes; a forced driver was never part of the name.
+  plan->decision.prefix_length = std::max<int64_t>(name_length - static_cast<int64_t>(settings->path.size()), 0);
   plan->decision.routed = settings->preset != Preset::kNone;
   plan->settings = std::move(*settings);
   return Status();
@@ -108,7 +120,7 @@ Result<std::unique_ptr<RoutedFile>> open_routed(MPI_Comm users, OpenPlan& plan, 
   file->view.representation = &native_representation();
 
   Status local = plan.error;
-  if (auto hints = pairs_of(info); hints.ok()) file->hints = std::move(*hints);
+  if (auto hints = hints_at_open(info); hints.ok()) file->hints = std::move(*hints);
   auto identity = open_identity();
   if (identity.ok()) file->identity = *identity;
   else if (local.ok()) local = identity.take_status();

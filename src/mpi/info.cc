@@ -1,5 +1,12 @@
 #include "mpi/info.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "base/message.h"
+
 namespace suiro::mpi {
 
 Result<Pairs> pairs_of(MPI_Info info) {
@@ -19,6 +26,28 @@ Result<Pairs> pairs_of(MPI_Info info) {
     value.resize(value.find('\0'));
     pairs.emplace_back(key, std::move(value));
   }
+  return pairs;
+}
+
+Result<Pairs> hints_at_open(MPI_Info info) {
+  auto pairs = pairs_of(info);
+  const char* path = std::getenv("ROMIO_HINTS");
+  if (!pairs.ok() || path == nullptr || *path == '\0') return pairs;
+  std::ifstream file(path);
+  if (!file) {
+    log_warning(std::string("ROMIO_HINTS=") + path + " cannot be read; its hints are not in force");
+    return pairs;
+  }
+  Pairs overriding;
+  std::string line;
+  while (std::getline(file, line)) {
+    std::istringstream words(line);
+    std::string key, value;
+    if (!(words >> key) || key[0] == '#' || !(words >> value)) continue;
+    bool first = std::none_of(overriding.begin(), overriding.end(), [&](const auto& pair) { return pair.first == key; });
+    if (first) overriding.emplace_back(key, value);
+  }
+  for (const auto& [key, value] : overriding) set_pair(&*pairs, key, value);
   return pairs;
 }
 

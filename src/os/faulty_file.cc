@@ -50,10 +50,11 @@ class FaultyFile final : public File {
     if (plan_->room.load() >= 0 && plan_->room.load() < length) return Status::FromErrno(ENOSPC, "allocate (simulated)");
     return inner_->allocate(offset, length);
   }
-  Result<Mapping> map(int64_t offset, int64_t length) override {
+  Result<Mapping> map(int64_t offset, int64_t length, bool writable) override {
     SUIRO_RETURN_IF_ERROR(next_call("map"));
-    return inner_->map(offset, length);
+    return inner_->map(offset, length, writable);
   }
+  bool is_cached(int64_t offset) override { return inner_->is_cached(offset); }
   Status reopen() override {
     SUIRO_RETURN_IF_ERROR(next_call("reopen"));
     return inner_->reopen();

@@ -15,7 +15,8 @@
 
 namespace suiro {
 
-/// A shared, writable mapping of part of a file; unmapped when destroyed.
+/// A shared mapping of part of a file; unmapped when destroyed. Touch it only inside access_mapped() (os/mapped_access.h):
+/// when another process truncates the file, touching it raises SIGBUS.
 class Mapping {
  public:
   Mapping() = default;
@@ -25,6 +26,8 @@ class Mapping {
   ~Mapping();
   /// Address of the file offset that was asked for.
   std::byte* data() const { return static_cast<std::byte*>(address_) + lead_; }
+  const std::byte* begin() const { return static_cast<std::byte*>(address_); }
+  const std::byte* end() const { return begin() + bytes_; }
 
  private:
   void* address_ = nullptr;
@@ -51,8 +54,10 @@ class File {
   /// Reserves storage for [offset, offset + length) and extends the file to cover it; never changes a byte of data.
   /// kUnsupportedOperation where the file system cannot.
   virtual Status allocate(int64_t offset, int64_t length) = 0;
-  /// Maps [offset, offset + length), which must lie inside the file, for reading and writing.
-  virtual Result<Mapping> map(int64_t offset, int64_t length) = 0;
+  /// Maps [offset, offset + length), which must lie inside the file, for reading or for reading and writing.
+  virtual Result<Mapping> map(int64_t offset, int64_t length, bool writable) = 0;
+  /// The byte at `offset` is in the page cache, as far as can be told without waiting for storage.
+  virtual bool is_cached(int64_t offset) = 0;
   /// Opens the path again, to see what other clients wrote on a file system whose client cache is not coherent.
   virtual Status reopen() = 0;
   /// Releases the descriptor and reports what the file system had kept back (EIO, ENOSPC, EDQUOT at close). Call once.

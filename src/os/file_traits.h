@@ -2,6 +2,7 @@
 // reopen the descriptor, and what `suiro doctor` prints.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/status.h"
@@ -13,6 +14,9 @@ struct FileSystemTraits {
   bool is_local = false;        // storage of this node, not seen by others
   bool coherent_cache = false;  // a write on one client is seen by the next read on another (always true when local)
   bool shared_mapping = false;  // stores through a shared mapping reach the file like writes do
+  // Pieces shorter than this are written faster through a mapping than by a call each (bytes; measured, see
+  // docs/design/0003): where the two cross depends on the file system's cost per call and per page fault.
+  int64_t map_pieces_below = 0;
   bool supports_allocate = false;
 };
 

@@ -91,12 +91,6 @@ static void lead_to_native(void) {
   }
 }
 
-static int is_switched_off(void) {
-  const char *value = getenv("SUIRO");
-  return value != NULL && (strcmp(value, "off") == 0 || strcmp(value, "0") == 0 || strcmp(value, "no") == 0 ||
-                           strcmp(value, "false") == 0);
-}
-
 /* The shims lie in the folder "suiro" beside this library, installed as well as in the build tree. */
 static int shim_path(enum mpi_kind kind, char *path, size_t size) {
   Dl_info self;
@@ -132,10 +126,6 @@ static const char *start_shim(void **table) {
 static void resolve_all(void) {
   dl_iterate_phdr(look_at_object, &mpi);
   if (mpi.kind != kNoMpi) mpi.handle = dlopen(mpi.path, RTLD_LAZY | RTLD_NOLOAD);
-  if (is_switched_off()) {
-    lead_to_native();
-    return;
-  }
   void *table[kFunctions] = {NULL};
   const char *reason = mpi.kind == kNoMpi ? "no MPI library that Suiro knows is loaded in this process"
                                           : start_shim(table);

@@ -157,9 +157,12 @@ std::vector<std::string_view> setting_names() {
   return names;
 }
 
-std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known) {
-  std::string_view nearest = nearest_name(word, known);
-  return nearest.empty() ? std::string() : "; did you mean '" + std::string(nearest) + "'?";
+std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known, std::string_view prefix) {
+  std::vector<std::string_view> endings;
+  for (std::string_view name : known)
+    if (name.starts_with(prefix)) endings.push_back(name.substr(prefix.size()));
+  std::string_view nearest = nearest_name(word.substr(std::min(prefix.size(), word.size())), endings);
+  return nearest.empty() ? std::string() : "; did you mean '" + std::string(prefix) + std::string(nearest) + "'?";
 }
 
 Result<std::vector<Rule>> parse_config(std::string_view text, const std::string& file_name, std::string_view home) {

@@ -46,7 +46,9 @@ Result<std::string> read_config_file(const std::string& path);
 /// All keys of suiro.toml, for suggestions.
 std::vector<std::string_view> setting_names();
 
-/// "; did you mean X?", or "" when no known name is near.
-std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known);
+/// "; did you mean X?", or "" when no known name is near. A prefix that the word and all known names share is not
+/// compared: it would make any two of them look alike.
+std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known,
+                         std::string_view prefix = {});
 
 }  // namespace suiro

@@ -20,15 +20,17 @@ namespace {
 constexpr size_t kLongestPath = PATH_MAX - 1;
 constexpr size_t kLongestComponent = NAME_MAX;
 
-/// ROMIO's own prefixes. What a preset can serve is a plain POSIX path behind them; the others name libraries.
-constexpr std::string_view kPosixPrefixes[] = {"ufs", "nfs", "xfs", "lustre", "gpfs", "panfs"};
-constexpr std::string_view kLibraryPrefixes[] = {"pvfs",   "pvfs2", "daos",   "testfs",  "ime", "quobyte",
-                                                 "zoidfs", "ftp",   "gsiftp", "gridftp", "bgl", "bglockless",
-                                                 "piofs",  "pfs",   "hfs",    "sfs"};
+/// ROMIO's own prefixes. Those of its plain POSIX drivers are followed by a path that a preset can serve; with any other
+/// the user asks for a particular driver of the library (which may be absent: that is the library's error to report).
+constexpr std::string_view kPosixPrefixes[] = {"ufs", "nfs"};
+constexpr std::string_view kLibraryPrefixes[] = {"xfs",  "lustre", "gpfs",    "panfs",  "pvfs", "pvfs2",  "daos",
+                                                 "ime",  "testfs", "quobyte", "zoidfs", "ftp",  "gsiftp", "gridftp",
+                                                 "bgl",  "piofs",  "pfs",     "hfs",    "sfs",  "bglockless"};
 
 /// Variables that begin like ours but are read by the build, the tests and the benchmarks only.
 bool is_tooling_variable(std::string_view name) {
-  return name.starts_with("SUIRO_TEST_") || name.starts_with("SUIRO_BENCH_") || name == "SUIRO_BUILD_DIR";
+  return name.starts_with("SUIRO_TEST_") || name.starts_with("SUIRO_BENCH_") || name == "SUIRO_BUILD_DIR" ||
+         name == "SUIRO_ROOT";  // set by the environment module
 }
 
 struct SplitName {
@@ -245,7 +247,7 @@ void Rules::State::load_variables(const Environment& environment) {
     if (!name.starts_with("SUIRO_") || is_tooling_variable(name)) continue;
     int setting = find_setting_by_environment(name);
     if (setting < 0) {
-      warn("the environment variable " + name + " is unknown and has no effect" + did_you_mean(name, known));
+      warn("the environment variable " + name + " is unknown and has no effect" + did_you_mean(name, known, "SUIRO_"));
       continue;
     }
     const Setting& row = setting_table()[static_cast<size_t>(setting)];
@@ -294,7 +296,8 @@ Status Rules::State::apply_hints(std::string_view filename, Hints hints, FileSet
       std::vector<std::string_view> known;
       for (const Setting& row : setting_table())
         if (!row.hint.empty()) known.push_back(row.hint);
-      say_once(MessageLevel::kWarning, "the hint " + key + " is unknown and has no effect" + did_you_mean(key, known));
+      say_once(MessageLevel::kWarning,
+               "the hint " + key + " is unknown and has no effect" + did_you_mean(key, known, "suiro_"));
       continue;
     }
     Result<SettingValue> value = parse_setting(setting_table()[static_cast<size_t>(setting)], text);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "os/mapped_access.h"
 #include "routes/direct/piece_batch.h"
 
 namespace suiro {
@@ -18,7 +19,11 @@ constexpr int64_t kLargestReadGap = 16 << 10;
 constexpr int64_t kLongestWindowedPiece = 32 << 10;
 // The storage below a mapped window is allocated whole, so holes of more than a page would waste the disk.
 constexpr int64_t kLargestMappedGap = 4 << 10;
-constexpr int64_t kMapWindow = 4 << 20;
+constexpr int64_t kMapWindow = 32 << 20;
+// Reads through a mapping: worth its set-up from this span on, and for pieces shorter than this (longer ones are copied
+// as fast by the kernel).
+constexpr int64_t kMapReadSpan = 2 << 20;
+constexpr int64_t kLongestMappedRead = 128 << 10;
 // From this length on, pieces of memory are handed to the kernel in place instead of being packed first.
 constexpr int64_t kVectoredPiece = 2 << 10;
 constexpr int kVectorParts = 256;
@@ -65,11 +70,13 @@ int64_t gather_below(const PieceBatch& batch, const std::byte* window, int64_t l
 }  // namespace
 
 DirectRoute::DirectRoute(std::unique_ptr<File> file, const FileSystemTraits& traits, const DirectOptions& options,
-                         bool writable_mapping)
+                         OpenFor open)
     : file_(std::move(file)),
       options_(options),
       coherent_cache_(traits.coherent_cache),
-      may_map_(writable_mapping && traits.shared_mapping && traits.supports_allocate),
+      writing_(open.writing),
+      map_reads_(open.reading && traits.shared_mapping && options.read_sieve_bytes > 0),
+      map_writes_(open.reading && open.writing && traits.shared_mapping && traits.supports_allocate),
       windows_(static_cast<size_t>(options.read_sieve_bytes)),
       stages_(static_cast<size_t>(options.stage_bytes)) {}
 
@@ -123,7 +130,7 @@ Status DirectRoute::write_vectored(int64_t offset, int64_t size, const MemoryByt
 /// Writes contiguous memory to scattered pieces of the file.
 Status DirectRoute::write_packed(const FileBytes& where, const std::byte* packed) {
   BatchLimits limits;
-  if (may_map_.load(std::memory_order_relaxed) && options_.map_piece_below_bytes > 0)
+  if (map_writes_.load(std::memory_order_relaxed) && options_.map_piece_below_bytes > 0)
     limits = BatchLimits{kMapWindow, kLargestMappedGap, options_.map_piece_below_bytes};
   BatchPlanner planner(where.view, where.begin, where.size, limits);
   PieceBatch batch;
@@ -134,26 +141,35 @@ Status DirectRoute::write_packed(const FileBytes& where, const std::byte* packed
   return Status();
 }
 
+/// False: the file system cannot do it this way, nothing was written.
+Result<bool> DirectRoute::write_mapped(const PieceBatch& batch, const std::byte* packed) {
+  // Allocated before it is touched: a full disk is an error here, not a SIGBUS at a store.
+  Status allocated = file_->allocate(batch.start, batch.end - batch.start);
+  if (allocated.kind() == ErrorKind::kUnsupportedOperation) return false;
+  if (!allocated.ok()) return allocated;
+  auto mapping = file_->map(batch.start, batch.end - batch.start, true);
+  if (!mapping.ok()) return false;
+  bool stored = access_mapped(*mapping, [&] {
+    const std::byte* source = packed;
+    for (int i = 0; i < batch.count; i++) {
+      const Run& run = batch.runs[static_cast<size_t>(i)];
+      scatter_run(run, mapping->data() - batch.start, source);
+      source += run.bytes();
+    }
+  });
+  if (!stored)
+    return Status(ErrorKind::kIo, "write at offset " + std::to_string(batch.start) +
+                                      ": the file was truncated meanwhile, or its storage failed");
+  return true;
+}
+
 Status DirectRoute::write_batch(const PieceBatch& batch, const std::byte* packed) {
   // A mapping pays off once it replaces a few calls.
-  if (!batch.one_by_one && batch.pieces >= 4 && may_map_.load(std::memory_order_relaxed)) {
-    // Allocated before it is touched: a full disk is an error here, not a SIGBUS at a store.
-    Status allocated = file_->allocate(batch.start, batch.end - batch.start);
-    if (allocated.ok()) {
-      auto mapping = file_->map(batch.start, batch.end - batch.start);
-      if (mapping.ok()) {
-        std::byte* memory = mapping->data() - batch.start;
-        for (int i = 0; i < batch.count; i++) {
-          const Run& run = batch.runs[static_cast<size_t>(i)];
-          scatter_run(run, memory, packed);
-          packed += run.bytes();
-        }
-        return Status();
-      }
-    } else if (allocated.kind() != ErrorKind::kUnsupportedOperation) {
-      return allocated;
-    }
-    may_map_.store(false, std::memory_order_relaxed);
+  if (!batch.one_by_one && batch.pieces >= 4 && map_writes_.load(std::memory_order_relaxed)) {
+    auto written = write_mapped(batch, packed);
+    if (!written.ok()) return written.take_status();
+    if (*written) return Status();
+    map_writes_.store(false, std::memory_order_relaxed);
   }
   for (int i = 0; i < batch.count; i++) {
     const Run& run = batch.runs[static_cast<size_t>(i)];
@@ -186,10 +202,57 @@ Result<int64_t> DirectRoute::read(const FileBytes& where, const MemoryBytes& dat
   return done;
 }
 
-/// Reads scattered pieces of the file to contiguous memory.
+/// Reads scattered pieces of the file to contiguous memory: through a mapping what is large and cached, else by windows.
 Result<int64_t> DirectRoute::read_packed(const FileBytes& where, std::byte* packed) {
-  BatchLimits limits{options_.read_sieve_bytes, kLargestReadGap, kLongestWindowedPiece};
-  BatchPlanner planner(where.view, where.begin, where.size, limits);
+  if (!map_reads_ || where.size * 2 < kMapReadSpan) return read_windowed(where, packed);
+  BatchPlanner planner(where.view, where.begin, where.size,
+                       BatchLimits{kMapWindow, kLargestReadGap, kLongestMappedRead});
+  int64_t done = 0;
+  PieceBatch batch;
+  while (planner.next(&batch)) {
+    int64_t got = batch.bytes;
+    if (batch.one_by_one || !read_mapped(batch, packed + done)) {
+      auto read = batch.one_by_one ? read_pieces(batch, packed + done)
+                                   : read_windowed(FileBytes{where.view, where.begin + done, batch.bytes}, packed + done);
+      if (!read.ok()) return read;
+      got = *read;
+    }
+    done += got;
+    if (got < batch.bytes) break;
+  }
+  return done;
+}
+
+/// False when this is not the way: too small, beyond the end of the file, or not in the page cache, where a mapping
+/// would wait for the storage page by page.
+bool DirectRoute::read_mapped(const PieceBatch& batch, std::byte* packed) {
+  if (batch.end - batch.start < kMapReadSpan) return false;
+  auto size = file_->size();
+  if (!size.ok() || batch.end > *size) return false;
+  if (!file_->is_cached(batch.start) || !file_->is_cached((batch.start + batch.end) / 2) ||
+      !file_->is_cached(batch.end - 1))
+    return false;
+  auto mapping = file_->map(batch.start, batch.end - batch.start, false);
+  if (!mapping.ok()) return false;
+  return access_mapped(*mapping, [&] { gather_below(batch, mapping->data() - batch.start, batch.end, packed); });
+}
+
+/// Each piece by a call of its own.
+Result<int64_t> DirectRoute::read_pieces(const PieceBatch& batch, std::byte* packed) {
+  int64_t got = 0;
+  const Run& run = batch.runs[0];
+  for (int64_t piece = 0; piece < run.count; piece++) {
+    auto read = file_->pread(packed + got, run.length, run.offset + piece * run.stride);
+    if (!read.ok()) return read;
+    got += *read;
+    if (*read < run.length) break;
+  }
+  return got;
+}
+
+Result<int64_t> DirectRoute::read_windowed(const FileBytes& where, std::byte* packed) {
+  BatchPlanner planner(where.view, where.begin, where.size,
+                       BatchLimits{options_.read_sieve_bytes, kLargestReadGap, kLongestWindowedPiece});
   BufferPool::Loan window = windows_.borrow();
   if (window.data() == nullptr) return Status(ErrorKind::kNoMemory, "no memory for a read buffer");
   int64_t done = 0;
@@ -197,13 +260,9 @@ Result<int64_t> DirectRoute::read_packed(const FileBytes& where, std::byte* pack
   while (planner.next(&batch)) {
     int64_t got = 0;
     if (batch.one_by_one || batch.pieces == 1) {
-      const Run& run = batch.runs[0];
-      for (int64_t piece = 0; piece < run.count; piece++) {
-        auto read = file_->pread(packed + done + got, run.length, run.offset + piece * run.stride);
-        if (!read.ok()) return read;
-        got += *read;
-        if (*read < run.length) break;
-      }
+      auto read = read_pieces(batch, packed + done);
+      if (!read.ok()) return read;
+      got = *read;
     } else {
       auto read = file_->pread(window.data(), batch.end - batch.start, batch.start);
       if (!read.ok()) return read;
@@ -216,7 +275,7 @@ Result<int64_t> DirectRoute::read_packed(const FileBytes& where, std::byte* pack
 }
 
 Status DirectRoute::sync() {
-  SUIRO_RETURN_IF_ERROR(file_->sync());
+  if (writing_) SUIRO_RETURN_IF_ERROR(file_->sync());
   return coherent_cache_ ? Status() : file_->reopen();
 }
 

@@ -1,9 +1,9 @@
 // The direct route: plain positioned reads and writes of the file by the rank itself.
 //
-// Non-contiguous reads go through a window that is read whole and gathered from (reading a neighbour's byte is
-// harmless). Non-contiguous writes store exactly their own bytes: long pieces by one write each, short ones, where the
-// file system's mappings are coherent, through a shared mapping whose storage has been allocated first. There is no
-// read-modify-write and no lock, so ranks never disturb each other's bytes.
+// Non-contiguous reads touch neighbours' bytes too, which is harmless: from the page cache through a mapping, else
+// through a window that is read whole and gathered from. Non-contiguous writes store exactly their own bytes: long
+// pieces by one write each, short ones, where the file system's mappings are coherent, through a shared mapping whose
+// storage has been allocated first. There is no read-modify-write and no lock, so ranks never disturb each other.
 #pragma once
 
 #include <atomic>
@@ -12,22 +12,26 @@
 #include "os/file.h"
 #include "os/file_traits.h"
 #include "routes/direct/buffer_pool.h"
+#include "routes/direct/piece_batch.h"
 #include "routes/route.h"
 
 namespace suiro {
 
 struct DirectOptions {
   int64_t read_sieve_bytes = int64_t{256} << 10;  // window of non-contiguous reads; 0: none
-  int64_t map_piece_below_bytes = 1024;           // pieces shorter than this are written through a mapping; 0: never
+  int64_t map_piece_below_bytes = 16 << 10;       // pieces shorter than this are written through a mapping; 0: never
   int64_t stage_bytes = int64_t{1} << 20;         // packing buffer for non-contiguous memory
 };
 
 class DirectRoute final : public Route {
  public:
-  /// Takes over `file`. Mapping is used only if `writable_mapping` (the file is open for reading and writing) and the
-  /// traits allow it.
-  DirectRoute(std::unique_ptr<File> file, const FileSystemTraits& traits, const DirectOptions& options,
-              bool writable_mapping);
+  /// How the file is open, which decides what can be mapped.
+  struct OpenFor {
+    bool reading = false;
+    bool writing = false;
+  };
+  /// Takes over `file`. Mappings are used only where the traits allow it.
+  DirectRoute(std::unique_ptr<File> file, const FileSystemTraits& traits, const DirectOptions& options, OpenFor open);
 
   Status write(const FileBytes& where, const MemoryBytes& data) override;
   Result<int64_t> read(const FileBytes& where, const MemoryBytes& data) override;
@@ -40,14 +44,20 @@ class DirectRoute final : public Route {
  private:
   Status write_packed(const FileBytes& where, const std::byte* packed);
   Result<int64_t> read_packed(const FileBytes& where, std::byte* packed);
+  Result<int64_t> read_windowed(const FileBytes& where, std::byte* packed);
+  bool read_mapped(const PieceBatch& batch, std::byte* packed);
+  Result<int64_t> read_pieces(const PieceBatch& batch, std::byte* packed);
   Status write_vectored(int64_t offset, int64_t size, const MemoryBytes& data);
-  Status write_batch(const struct PieceBatch& batch, const std::byte* packed);
+  Status write_batch(const PieceBatch& batch, const std::byte* packed);
+  Result<bool> write_mapped(const PieceBatch& batch, const std::byte* packed);
   Status fill_with_zeros(int64_t from, int64_t to);
 
   std::unique_ptr<File> file_;
   DirectOptions options_;
   bool coherent_cache_;
-  std::atomic<bool> may_map_;  // turned off when the file system turns out not to allocate
+  bool writing_;
+  bool map_reads_;
+  std::atomic<bool> map_writes_;  // turned off when the file system turns out not to allocate or map
   BufferPool windows_;
   BufferPool stages_;
 };

@@ -1,0 +1,51 @@
+#include "os/mapped_access.h"
+
+#include <signal.h>
+
+#include <atomic>
+#include <mutex>
+
+namespace suiro::mapped_access_internal {
+namespace {
+
+// Initial-exec: the handler must find it without allocating, also in threads that never map a file.
+__attribute__((tls_model("initial-exec"))) thread_local std::atomic<Frame*> current_frame{nullptr};
+
+struct sigaction previous_action;
+
+void pass_on(int signal, siginfo_t* info, void* context) {
+  if ((previous_action.sa_flags & SA_SIGINFO) != 0 && previous_action.sa_sigaction != nullptr) {
+    previous_action.sa_sigaction(signal, info, context);
+  } else if (previous_action.sa_handler != SIG_DFL && previous_action.sa_handler != SIG_IGN) {
+    previous_action.sa_handler(signal);
+  } else {
+    // The default: restore it and return, so that the access faults again and ends the process as it would have.
+    ::sigaction(SIGBUS, &previous_action, nullptr);
+  }
+}
+
+void on_bus_error(int signal, siginfo_t* info, void* context) {
+  Frame* frame = current_frame.load(std::memory_order_relaxed);
+  auto* address = static_cast<const std::byte*>(info->si_addr);
+  if (frame != nullptr && address >= frame->begin && address < frame->end) siglongjmp(frame->resume, 1);
+  pass_on(signal, info, context);
+}
+
+void install() {
+  struct sigaction action = {};
+  action.sa_sigaction = on_bus_error;
+  action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;  // not deferred: the handler is left by a jump
+  sigemptyset(&action.sa_mask);
+  ::sigaction(SIGBUS, &action, &previous_action);
+}
+
+}  // namespace
+
+void enter(Frame* frame) {
+  static std::once_flag installed;
+  std::call_once(installed, install);
+  current_frame.store(frame, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+}  // namespace suiro::mapped_access_internal
