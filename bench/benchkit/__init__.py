@@ -1,0 +1,1 @@
+"""Parts of bench/run_bench.py: statistics, targets, tables, machine description, and the running of one benchmark."""
