@@ -29,8 +29,8 @@ class TestEnvironment:
     def test_options_become_variables(self, user):
         print_environment(user)
         result = user.suiro(
-            "run", "--preset", "direct", "--set", "stage_bytes=4M", "--set", "shared_dir=/dev/shm", "--rule", "*.h5=direct",
-            "--rule", "x=none,on_error=fail", "--log", "info", "--on-error", "fail", "show",
+            "run", "--preset", "direct", "--set", "stage_bytes=4M", "--set", "shared_dir=/dev/shm",
+            "--rule", "*.h5=direct", "--rule", "x=none,on_error=fail", "--log", "info", "--on-error", "fail", "show",
         )  # fmt: skip
         assert result.returncode == 0, result.stderr
         assert result.stdout.splitlines() == [
@@ -190,7 +190,9 @@ class TestPrograms:
         assert "libsuiro-mpich.so is not installed" in dry_run(user, "-p", "direct", program).stderr
 
     def test_mpi_linked_in_statically(self, user, compiled):
-        program = compiled("mpi_inside", "int MPI_File_open(void) { return 0; } int main(void) { return MPI_File_open(); }")
+        program = compiled(
+            "mpi_inside", "int MPI_File_open(void) { return 0; } int main(void) { return MPI_File_open(); }"
+        )
         assert "has its MPI library linked in statically" in dry_run(user, "-p", "direct", program).stderr
 
     def test_an_mpi_library_without_a_shim(self, user, compiled, tmp_path):
@@ -198,9 +200,14 @@ class TestPrograms:
         compiled("unknown", "int unknown(void) { return 0; }", "-shared", "-fPIC", "-Wl,-soname,libmpi.so.99")
         shutil.copy(compiled("unknown", ""), library)
         program = compiled(
-            "uses_unknown", "int unknown(void); int main(void) { return unknown(); }", str(library), f"-Wl,-rpath,{tmp_path}"
+            "uses_unknown",
+            "int unknown(void); int main(void) { return unknown(); }",
+            str(library),
+            f"-Wl,-rpath,{tmp_path}",
         )
-        assert "libmpi.so.99, an MPI library that Suiro has no shim for" in dry_run(user, "-p", "direct", program).stderr
+        assert (
+            "libmpi.so.99, an MPI library that Suiro has no shim for" in dry_run(user, "-p", "direct", program).stderr
+        )
 
     def test_no_mpi_is_worth_an_info_only(self, user, compiled):
         program = compiled("plain", "int main(void) { return 0; }")
@@ -222,7 +229,9 @@ class TestPrograms:
             assert dry_run(user, "-p", "direct", path).stderr == ""
 
     def test_pnetcdf_without_one(self, user, compiled, tmp_path):
-        compiled("old_pnetcdf", "int ncmpi_create(void) { return 0; }", "-shared", "-fPIC", "-Wl,-soname,libpnetcdf.so.4")
+        compiled(
+            "old_pnetcdf", "int ncmpi_create(void) { return 0; }", "-shared", "-fPIC", "-Wl,-soname,libpnetcdf.so.4"
+        )
         library = tmp_path / "libpnetcdf.so.4"
         shutil.copy(compiled("old_pnetcdf", ""), library)
         caller = "int ncmpi_create(void); int main(void) { return ncmpi_create(); }"
@@ -304,7 +313,18 @@ class TestLaunchers:
         if shutil.which(launcher, path=os.environ["PATH"]) is None:
             pytest.fail(f"{launcher} is not installed: tools/setup installs it")
         user.program("rank", "#!/bin/sh\necho $SUIRO_PRESET $SUIRO_STAGE_BYTES $LD_PRELOAD\n")
-        words = ["run", "-p", "direct", "-s", "stage_bytes=8K", launcher, *hosts, "-n", "2", user.directory / "bin" / "rank"]
+        words = [
+            "run",
+            "-p",
+            "direct",
+            "-s",
+            "stage_bytes=8K",
+            launcher,
+            *hosts,
+            "-n",
+            "2",
+            user.directory / "bin" / "rank",
+        ]
         result = user.suiro(*words)
         assert result.returncode == 0, result.stderr
         assert result.stdout.splitlines() == [f"direct 8K {LIBRARY}"] * 2
