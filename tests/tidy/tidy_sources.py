@@ -22,7 +22,7 @@ LONG_FILES: dict[str, str] = {
     "LICENSE": "the licence text",
     "examples/multipart/multipart.f90": "a complete example program that is compiled from one file",
 }
-SOURCE_SUFFIXES = (".c", ".cc", ".h", ".S", ".def", ".f90", ".f", ".py", ".sh", ".cmake", ".toml", ".in", ".1", ".txt")
+SOURCE_SUFFIXES = (".c", ".cc", ".h", ".S", ".def", ".f90", ".F90", ".f", ".py", ".sh", ".cmake", ".toml", ".in", ".1", ".txt")
 
 
 def repository() -> dict[str, str]:
@@ -140,7 +140,7 @@ def unregistered_tests(tree: Tree, python_folders: list[str]) -> list[str]:
         folder, _, name = path.rpartition("/")
         if not path.startswith("tests/"):
             continue
-        if name.endswith((".cc", ".c", ".f90", ".f")):
+        if name.lower().endswith((".cc", ".c", ".f90", ".f")):
             stem = name.rpartition(".")[0]
             cmake = [without_cmake_comments(text) for file, text in tree.items() if _is_cmake_above(file, folder)]
             if not any(re.search(rf"(?<![\w.]){re.escape(stem)}(\.\w+)?(?![\w.])", text) for text in cmake):
