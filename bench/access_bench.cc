@@ -52,7 +52,7 @@ void seek(benchmark::State& state, const Pattern& pattern) {
   Tiling tiling{pattern, 0, pattern.upper() + 8};
   int64_t begin = 0;
   for (auto _ : state) {
-    begin = (begin + 7654321 * 8) % (1000 * pattern.size());
+    begin = (begin + int64_t{7654321} * 8) % (1000 * pattern.size());
     Cursor cursor(tiling, begin, begin + 4096);
     Run run;
     cursor.next(&run);
@@ -61,9 +61,7 @@ void seek(benchmark::State& state, const Pattern& pattern) {
 }
 void BM_SeekVector(benchmark::State& state) { seek(state, vector_of(state.range(0), 8)); }
 BENCHMARK(BM_SeekVector)->Arg(1000)->Arg(1000000)->Arg(1000000000);
-void BM_SeekNest(benchmark::State& state) {
-  seek(state, *Pattern::Repeat(state.range(0), 1 << 20, vector_of(100, 8)));
-}
+void BM_SeekNest(benchmark::State& state) { seek(state, *Pattern::Repeat(state.range(0), 1 << 20, vector_of(100, 8))); }
 BENCHMARK(BM_SeekNest)->Arg(1000)->Arg(1000000);
 void BM_SeekList(benchmark::State& state) { seek(state, list_of(state.range(0), 8)); }
 BENCHMARK(BM_SeekList)->Arg(1000)->Arg(1000000);
@@ -86,7 +84,7 @@ void BM_WalkVector(benchmark::State& state) { walk(state, vector_of(1000, state.
 BENCHMARK(BM_WalkVector)->Arg(8)->Arg(64)->Arg(1024);
 void BM_WalkList(benchmark::State& state) { walk(state, list_of(10000, state.range(0))); }
 BENCHMARK(BM_WalkList)->Arg(8)->Arg(64)->Arg(1024);
-/// Three doubles of every four: rows of three pieces that touch the next tile's.
+/// Two pieces per tile, the second of which touches the next tile's first.
 void BM_WalkJoiningTiles(benchmark::State& state) {
   std::vector<int64_t> places = {0, 2 * state.range(0)};
   std::vector<Pattern> parts = {Pattern::Bytes(state.range(0)), Pattern::Bytes(state.range(0))};
@@ -143,16 +141,17 @@ Tiling tiling_of(Shape shape, int64_t piece) {
 template <Shape kShape, bool kPack>
 void BM_Copy(benchmark::State& state) {
   Tiling tiling = tiling_of(kShape, state.range(0));
-  std::vector<char> memory(static_cast<size_t>(tiling.extent), 1), packed(kCopied, 2);
+  int64_t size = tiling.pattern.size();
+  std::vector<char> memory(static_cast<size_t>(tiling.extent), 1), packed(static_cast<size_t>(size), 2);
   for (auto _ : state) {
     if (kPack) {
-      pack(tiling, memory.data(), 0, kCopied, packed.data());
+      pack(tiling, memory.data(), 0, size, packed.data());
     } else {
-      unpack(tiling, memory.data(), 0, kCopied, packed.data());
+      unpack(tiling, memory.data(), 0, size, packed.data());
     }
     benchmark::ClobberMemory();
   }
-  state.SetBytesProcessed(state.iterations() * kCopied);
+  state.SetBytesProcessed(state.iterations() * size);
 }
 #define COPY_SIZES Arg(1)->Arg(4)->Arg(8)->Arg(16)->Arg(40)->Arg(64)->Arg(256)->Arg(1024)
 BENCHMARK(BM_Copy<Shape::kVector, true>)->COPY_SIZES;

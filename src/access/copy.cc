@@ -9,6 +9,8 @@
 namespace suiro {
 namespace {
 
+using access_internal::ListRun;
+using access_internal::Walker;
 using std::byte;
 
 /// Copies exactly kLength bytes.
@@ -72,45 +74,72 @@ void with_copy_of(int64_t length, Loop loop) {
   return loop(AnyLength{length});
 }
 
-// Addresses are computed as numbers: with MPI_BOTTOM `memory` is null and the offsets are absolute addresses.
-void gather(const Run& run, const void* memory, byte* packed) {
-  uintptr_t first = reinterpret_cast<uintptr_t>(memory) + static_cast<uintptr_t>(run.offset);
-  with_copy_of(run.length, [&](auto copy) {
-    for (int64_t i = 0; i < run.count; ++i) {
-      copy(packed + i * run.length, reinterpret_cast<const byte*>(first + static_cast<uintptr_t>(i * run.stride)));
-    }
+/// The byte `offset` from `memory`, computed as a number: with MPI_BOTTOM, `memory` is null and offsets are addresses.
+const byte* at(const void* memory, int64_t offset) {
+  auto address = reinterpret_cast<uintptr_t>(memory) + static_cast<uintptr_t>(offset);
+  return reinterpret_cast<const byte*>(address);  // NOLINT(performance-no-int-to-ptr)
+}
+byte* at(void* memory, int64_t offset) { return const_cast<byte*>(at(static_cast<const void*>(memory), offset)); }
+
+int64_t place_of(const Run& run, int64_t piece) { return run.offset + piece * run.stride; }
+int64_t place_of(const ListRun& list, int64_t piece) { return list.base + list.displacements[piece]; }
+
+template <class Pieces>
+void gather(const Pieces& pieces, const void* memory, byte* packed) {
+  with_copy_of(pieces.length, [&](auto copy) {
+    for (int64_t i = 0; i < pieces.count; ++i) copy(packed + i * pieces.length, at(memory, place_of(pieces, i)));
   });
 }
 
-void scatter(const Run& run, void* memory, const byte* packed) {
-  uintptr_t first = reinterpret_cast<uintptr_t>(memory) + static_cast<uintptr_t>(run.offset);
-  with_copy_of(run.length, [&](auto copy) {
-    for (int64_t i = 0; i < run.count; ++i) {
-      copy(reinterpret_cast<byte*>(first + static_cast<uintptr_t>(i * run.stride)), packed + i * run.length);
-    }
+template <class Pieces>
+void scatter(const Pieces& pieces, void* memory, const byte* packed) {
+  with_copy_of(pieces.length, [&](auto copy) {
+    for (int64_t i = 0; i < pieces.count; ++i) copy(at(memory, place_of(pieces, i)), packed + i * pieces.length);
   });
 }
 
 }  // namespace
 
-void gather_run(const Run& run, const void* memory, void* packed) {
-  gather(run, memory, static_cast<byte*>(packed));
-}
+void gather_run(const Run& run, const void* memory, void* packed) { gather(run, memory, static_cast<byte*>(packed)); }
 
 void scatter_run(const Run& run, void* memory, const void* packed) {
   scatter(run, memory, static_cast<const byte*>(packed));
 }
 
 void pack(const Tiling& tiling, const void* memory, int64_t begin, int64_t size, void* packed) {
-  access_internal::Walker walker(tiling, begin, begin + size);
+  Walker walker(tiling, begin, begin + size);
   auto* to = static_cast<byte*>(packed);
-  for (Run run; walker.fetch(&run); to += run.bytes()) gather(run, memory, to);
+  for (;;) {
+    Run run;
+    ListRun list;
+    if (walker.fetch_list(&list)) {
+      gather(list, memory, to);
+      to += list.count * list.length;
+    } else if (walker.fetch(&run)) {
+      gather(run, memory, to);
+      to += run.bytes();
+    } else {
+      return;
+    }
+  }
 }
 
 void unpack(const Tiling& tiling, void* memory, int64_t begin, int64_t size, const void* packed) {
-  access_internal::Walker walker(tiling, begin, begin + size);
+  Walker walker(tiling, begin, begin + size);
   auto* from = static_cast<const byte*>(packed);
-  for (Run run; walker.fetch(&run); from += run.bytes()) scatter(run, memory, from);
+  for (;;) {
+    Run run;
+    ListRun list;
+    if (walker.fetch_list(&list)) {
+      scatter(list, memory, from);
+      from += list.count * list.length;
+    } else if (walker.fetch(&run)) {
+      scatter(run, memory, from);
+      from += run.bytes();
+    } else {
+      return;
+    }
+  }
 }
 
 }  // namespace suiro

@@ -19,7 +19,10 @@ uint8_t swap_bytes(uint8_t value) { return value; }
 uint16_t swap_bytes(uint16_t value) { return __builtin_bswap16(value); }
 uint32_t swap_bytes(uint32_t value) { return __builtin_bswap32(value); }
 uint64_t swap_bytes(uint64_t value) { return __builtin_bswap64(value); }
-Bits128 swap_bytes(Bits128 value) { return __builtin_bswap128(value); }
+Bits128 swap_bytes(Bits128 value) {
+  return static_cast<Bits128>(__builtin_bswap64(static_cast<uint64_t>(value))) << 64 |
+         __builtin_bswap64(static_cast<uint64_t>(value >> 64));
+}
 
 template <class T>
 T load(const byte* from) {
@@ -94,9 +97,9 @@ void widen_all(int64_t count, const byte* external, byte* native) {
   }
 }
 
-// x87 extended precision: 64 bits of significand whose highest bit, the integer bit, is stored, then 15 bits of exponent
-// and the sign. IEEE quad precision has the same exponent and sign and 112 bits of fraction, with an implicit integer
-// bit: the 63 bits of fraction become its highest bits, and nothing is lost.
+// x87 extended precision: 64 bits of significand whose highest bit, the integer bit, is stored, then 15 bits of
+// exponent and the sign. IEEE quad precision has the same exponent and sign and 112 bits of fraction, with an implicit
+// integer bit: the 63 bits of fraction become its highest bits, and nothing is lost.
 constexpr int64_t kX87Bytes = 16;
 constexpr uint64_t kIntegerBit = uint64_t{1} << 63;
 constexpr uint32_t kMaxExponent = 0x7fff;
@@ -163,8 +166,7 @@ bool sizes_match(BasicType type) {
   switch (type.kind) {
     case BasicKind::kBytes: return equal && n == 1;
     case BasicKind::kSigned:
-    case BasicKind::kUnsigned:
-      return equal ? n == 1 || one_of(n, 2, 4, 8, 16) : n == 8 && type.external_bytes == 4;
+    case BasicKind::kUnsigned: return equal ? n == 1 || one_of(n, 2, 4, 8, 16) : n == 8 && type.external_bytes == 4;
     case BasicKind::kLogical: return equal && one_of(n, 1, 2, 4, 8);
     case BasicKind::kFloat: return equal && one_of(n, 2, 4, 8, 16);
     case BasicKind::kComplex: return equal && one_of(n, 4, 8, 16, 32);

@@ -63,9 +63,9 @@ inline constexpr BasicType kBasicComplex32{BasicKind::kComplex, 32, 32};
 inline constexpr BasicType kBasicComplexLongDouble{BasicKind::kComplexX87, 32, 32};
 
 /// Converts `count` >= 0 elements from `native` (count * native_bytes) to `external` (count * external_bytes).
-/// kConversion: an element has no external32 form - a long outside 32 bits, a wide character above U+FFFF, x87 bits that
-/// are no number; the message says which element. kType: sizes that do not go with the kind. On failure `external` holds
-/// the elements before the failing one and is otherwise unspecified.
+/// kConversion: an element has no external32 form - a long outside 32 bits, a wide character above U+FFFF, x87 bits
+/// that are no number; the message says which element. kType: sizes that do not go with the kind. On failure `external`
+/// holds the elements before the failing one and is otherwise unspecified.
 Status to_external32(BasicType type, int64_t count, const void* native, void* external);
 
 /// The way back. Never fails for a valid type: every external32 value has a native form. Quad precision is rounded to

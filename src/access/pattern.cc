@@ -12,7 +12,6 @@ namespace suiro {
 
 using access_internal::Inside;
 using access_internal::ListBlock;
-using access_internal::Outline;
 using access_internal::Placed;
 using access_internal::Shape;
 using access_internal::ShapeKind;
@@ -164,9 +163,9 @@ Result<Pattern> Pattern::Indexed(std::span<const int64_t> lengths, std::span<con
       if (length == 0) continue;
       bounds.add(child, length, child_extent, displacements[i]);
       // Relative to the child's first byte; whether that fits is known only when the bounds have been checked.
-      blocks.push_back({static_cast<int64_t>(static_cast<uint64_t>(displacements[i]) +
-                                             static_cast<uint64_t>(child.offset_)),
-                        length});
+      blocks.push_back(
+          {static_cast<int64_t>(static_cast<uint64_t>(displacements[i]) + static_cast<uint64_t>(child.offset_)),
+           length});
     }
     if (blocks.empty()) return Pattern();
     SUIRO_RETURN_IF_ERROR(bounds.check());

@@ -68,8 +68,8 @@ class Pattern {
   /// Offsets ascend from each data byte to the next: a filetype as MPI asks for it (monotonically nondecreasing
   /// displacements, MPI-4.0 section 14.1.1) whose pieces do not overlap. Implies is_free_of_overlap().
   bool is_monotonic() const;
-  /// The starts of the contiguous pieces never descend in data order (pieces may overlap). The lenient form of the rule,
-  /// used to reject filetypes that no MPI can accept.
+  /// The starts of the contiguous pieces never descend in data order (pieces may overlap). The lenient form of the
+  /// rule, used to reject filetypes that no MPI can accept.
   bool starts_ascend() const;
   /// No byte is selected twice. True only when proven: for monotonic patterns, parts that keep apart in any order, and
   /// nested strides that interleave as a transposed array does. May say false for more exotic patterns.
@@ -90,7 +90,7 @@ class Pattern {
   friend struct access_internal::Inside;
   Pattern(std::shared_ptr<const access_internal::Shape> shape, int64_t offset);
   std::shared_ptr<const access_internal::Shape> shape_;  // null: no bytes
-  int64_t offset_ = 0;                                   // of the first data byte
+  int64_t offset_ = 0;  // of the first data byte
 };
 
 }  // namespace suiro

@@ -1,3 +1,4 @@
+// How shapes are made, in canonical form.
 #include "access/shape.h"
 
 #include <algorithm>
@@ -19,16 +20,23 @@ constexpr size_t kMinBlockList = 4;
 /// shared: without it, a structure of two structures of two structures ... would double at every level.
 constexpr size_t kMaxSplicedParts = 8;
 
-size_t index(int64_t i) { return static_cast<size_t>(i); }
-
-/// `count` copies, `stride` apart, by halving. No intermediate result spans more than the whole.
+/// `count` copies, `stride` apart, which do not all run together into one piece. Three copies have met all that there
+/// is to meet - a first, a middle and a last copy, and both kinds of border - so more of them only reach further.
 Outline repeat_outline(const Outline& one, int64_t count, int64_t stride) {
+  assert(one.pieces > 1 || stride != one.size);
   if (count == 1) return one;
-  int64_t half_count = count / 2;
-  Outline half = repeat_outline(one, half_count, stride);
-  Outline whole = join_outlines(half, half, half_count * stride);
-  if (count % 2 != 0) whole = join_outlines(whole, one, (count - 1) * stride);
-  return whole;
+  Outline two = join_outlines(one, one, stride);
+  if (count == 2) return two;
+  Outline all = join_outlines(two, one, 2 * stride);
+  int64_t more = count - 3;
+  int64_t last = (count - 1) * stride;
+  all.size = count * one.size;
+  all.lower = std::min(one.lower, last + one.lower);
+  all.upper = std::max(one.upper, last + one.upper);
+  all.pieces += more * (two.pieces - one.pieces);
+  all.last_start += more * stride;
+  all.last_end += more * stride;
+  return all;
 }
 
 /// True when a nest of repetitions around a block selects no byte twice although the copies interleave, as in a
@@ -225,19 +233,15 @@ Placed make_varied_list(const std::vector<ListBlock>& blocks, int64_t extent, co
 
 }  // namespace
 
-int64_t Shape::element_of(int64_t data_offset) const {
-  return std::upper_bound(starts.begin(), starts.end(), data_offset) - starts.begin() - 1;
-}
-
 Outline join_outlines(const Outline& first, const Outline& second, int64_t at) {
   bool touching = first.last_end == at;
   bool first_single = first.pieces == 1;
   bool second_single = second.pieces == 1;
   // Whether the starts still ascend where the two meet. When they touch, the piece that crosses the border starts in
   // `first`, and what counts next is the second piece of `second`.
-  bool border_ascends = touching ? second_single || (second.ascends_from_second &&
-                                                     at + second.second_start >= first.last_start)
-                                 : second.ascends && at >= first.last_start;
+  bool border_ascends =
+      touching ? second_single || (second.ascends_from_second && at + second.second_start >= first.last_start)
+               : second.ascends && at >= first.last_start;
   Outline whole;
   whole.size = first.size + second.size;
   whole.lower = std::min(first.lower, at + second.lower);
@@ -257,8 +261,8 @@ Outline join_outlines(const Outline& first, const Outline& second, int64_t at) {
     whole.ascends_from_second = second.ascends;
   }
   whole.monotonic = first.monotonic && second.monotonic && first.upper <= at + second.lower;
-  whole.disjoint = first.disjoint && second.disjoint &&
-                   (first.upper <= at + second.lower || at + second.upper <= first.lower);
+  whole.disjoint =
+      first.disjoint && second.disjoint && (first.upper <= at + second.lower || at + second.upper <= first.lower);
   return whole;
 }
 
@@ -358,94 +362,6 @@ Placed make_concat(const std::vector<Placed>& members) {
   shape->depth = deepest + 1;
   shape->outline = list_outline(shape->displacements, [&](size_t i) { return shape->children[i]->outline; });
   return {std::move(shape), origin};
-}
-
-int64_t position_of(const Shape& outermost, int64_t data_offset) {
-  const Shape* shape = &outermost;
-  int64_t position = 0;
-  for (;;) {
-    switch (shape->kind) {
-      case ShapeKind::kBlock: return position + data_offset;
-      case ShapeKind::kRepeat: {
-        int64_t copy = data_offset / shape->child->size();
-        position += copy * shape->stride;
-        data_offset -= copy * shape->child->size();
-        shape = shape->child.get();
-        break;
-      }
-      case ShapeKind::kList: {
-        int64_t element = data_offset / shape->child->size();
-        position += shape->displacements[index(element)];
-        data_offset -= element * shape->child->size();
-        shape = shape->child.get();
-        break;
-      }
-      case ShapeKind::kVariedList: {
-        int64_t element = shape->element_of(data_offset);
-        data_offset -= shape->starts[index(element)];
-        int64_t copy = data_offset / shape->child->size();
-        position += shape->displacements[index(element)] + copy * shape->stride;
-        data_offset -= copy * shape->child->size();
-        shape = shape->child.get();
-        break;
-      }
-      case ShapeKind::kDenseList: {
-        int64_t element = shape->element_of(data_offset);
-        return position + shape->displacements[index(element)] + (data_offset - shape->starts[index(element)]);
-      }
-      case ShapeKind::kConcat: {
-        int64_t element = shape->element_of(data_offset);
-        position += shape->displacements[index(element)];
-        data_offset -= shape->starts[index(element)];
-        shape = shape->children[index(element)].get();
-        break;
-      }
-    }
-  }
-}
-
-int64_t count_below(const Shape& outermost, int64_t limit) {
-  const Shape* shape = &outermost;
-  int64_t below = 0;
-  for (;;) {
-    // Everything of a monotonic shape lies in [0, upper); what comes before the element that holds `limit` is below it.
-    if (limit <= 0) return below;
-    if (limit >= shape->outline.upper) return below + shape->size();
-    int64_t element = 0;
-    if (shape->kind != ShapeKind::kBlock && shape->kind != ShapeKind::kRepeat) {
-      const auto& places = shape->displacements;
-      element = std::lower_bound(places.begin(), places.end(), limit) - places.begin() - 1;
-      limit -= places[index(element)];
-    }
-    switch (shape->kind) {
-      case ShapeKind::kBlock: return below + limit;
-      case ShapeKind::kRepeat: {
-        int64_t copy = std::min(limit / shape->stride, shape->count - 1);
-        limit -= copy * shape->stride;
-        below += copy * shape->child->size();
-        shape = shape->child.get();
-        break;
-      }
-      case ShapeKind::kList:
-        below += element * shape->child->size();
-        shape = shape->child.get();
-        break;
-      case ShapeKind::kVariedList: {
-        int64_t copies = shape->element_size(element) / shape->child->size();
-        int64_t copy = copies == 1 ? 0 : std::min(limit / shape->stride, copies - 1);
-        limit -= copy * shape->stride;
-        below += shape->starts[index(element)] + copy * shape->child->size();
-        shape = shape->child.get();
-        break;
-      }
-      case ShapeKind::kDenseList:
-        return below + shape->starts[index(element)] + std::min(limit, shape->element_size(element));
-      case ShapeKind::kConcat:
-        below += shape->starts[index(element)];
-        shape = shape->children[index(element)].get();
-        break;
-    }
-  }
 }
 
 }  // namespace suiro::access_internal

@@ -5,8 +5,7 @@
 //     shape says where that byte is. So every partial sum on the way down to a byte is itself the position of a data
 //     byte, and since construction has checked that the outermost positions fit in 64 bits, no seek can overflow.
 //   - A shape whose bytes form one block in order is a kBlock and nothing else.
-//   - A kRepeat has count >= 2, and is not a stretched version of its child: the stride of Repeat(n, s, Repeat(m, t, x))
-//     is not m * t.
+//   - A kRepeat has count >= 2 and does not just go on with its child: in Repeat(n, s, Repeat(m, t, x)), s != m * t.
 //   - A list has at least two elements, and neighbours that continue each other are one element.
 //   - Shapes are immutable once made.
 #pragma once
@@ -89,7 +88,7 @@ inline constexpr int kMaxDepth = 1024;
 ShapePtr make_block(int64_t size);
 /// `child`, `count` times, `stride` bytes apart. count >= 1.
 ShapePtr make_repeat(int64_t count, int64_t stride, const ShapePtr& child);
-/// Blocks of copies of `child`, the copies `extent` bytes apart; every count >= 1; at least one block. Consumes `blocks`.
+/// Blocks of copies of `child`, the copies `extent` bytes apart; every count >= 1; at least one block.
 Placed make_list(std::vector<ListBlock> blocks, int64_t extent, ShapePtr child);
 /// The parts one after the other; at least one.
 Placed make_concat(const std::vector<Placed>& parts);

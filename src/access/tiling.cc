@@ -16,9 +16,7 @@ bool fits(Wide value) { return value >= INT64_MIN && value <= INT64_MAX; }
 /// Parts that next() looks at to lengthen a run, before it hands out what it has.
 constexpr int kMaxPartsPerRun = 4096;
 
-Status position_error() {
-  return Status(ErrorKind::kArgument, "a position of the data does not fit in 64 bits");
-}
+Status position_error() { return Status(ErrorKind::kArgument, "a position of the data does not fit in 64 bits"); }
 
 }  // namespace
 

@@ -58,6 +58,20 @@ void Walker::cut(Run* run) {
   remaining_ -= run->bytes();
 }
 
+bool Walker::fetch_list(ListRun* list) {
+  if (remaining_ == 0 || part_.count != 0 || top_ == 0 || top_ > kFrames) return false;
+  Frame& frame = frames_[top_ - 1];
+  const Shape& shape = *frame.shape;
+  if (shape.kind != ShapeKind::kList || shape.child->kind != ShapeKind::kBlock) return false;
+  int64_t length = shape.child->size();
+  int64_t count = std::min(shape.elements() - frame.element - 1, remaining_ / length);
+  if (count == 0) return false;
+  *list = {shape.displacements.data() + frame.element + 1, count, frame.base, length};
+  frame.element += count;
+  remaining_ -= count * length;
+  return true;
+}
+
 void Walker::advance() {
   if (top_ > kFrames) {
     // Too deep for the frames: find the next part from the top. remaining_ and tile_end_ say how far we are.

@@ -9,6 +9,14 @@
 
 namespace suiro::access_internal {
 
+/// Several blocks of `length` bytes at base + displacements[i].
+struct ListRun {
+  const int64_t* displacements = nullptr;
+  int64_t count = 0;
+  int64_t base = 0;
+  int64_t length = 0;
+};
+
 class Walker {
  public:
   /// As for Cursor. Keeps a reference to the pattern's shape.
@@ -29,6 +37,10 @@ class Walker {
     return true;
   }
 
+  /// What comes next, if that is several whole blocks out of an irregular list; otherwise false, and fetch() goes on.
+  /// Saves the callers that only copy a call per block.
+  bool fetch_list(ListRun* list);
+
  private:
   struct Part {
     int64_t offset = 0;
@@ -44,9 +56,9 @@ class Walker {
   /// Where the walk stands in a shape that is not a part by itself.
   struct Frame {
     const Shape* shape;
-    int64_t base;            // position of the shape's first byte
-    int64_t element;         // copy or list element
-    int64_t copy;            // kVariedList: copy inside the element
+    int64_t base;  // position of the shape's first byte
+    int64_t element;  // copy or list element
+    int64_t copy;  // kVariedList: copy inside the element
     int64_t element_copies;  // kVariedList: copies in the element
   };
   static constexpr int kFrames = 8;
@@ -68,11 +80,11 @@ class Walker {
   const Shape* tile_ = nullptr;  // what is repeated without end: the pattern's shape, or that shape's own unit
   int64_t tile_stride_ = 0;
   int64_t tile_base_ = 0;  // position of the current tile's first byte
-  int64_t tile_end_ = 0;   // data bytes of the range that remain when the current tile is done; may be negative
+  int64_t tile_end_ = 0;  // data bytes of the range that remain when the current tile is done; may be negative
   int64_t remaining_ = 0;
-  Part part_;         // pieces not handed out yet
+  Part part_;  // pieces not handed out yet
   int64_t skip_ = 0;  // of the part's first piece, bytes before the range
-  int top_ = 0;       // more than kFrames: the pattern is too deep for the frames, seek instead
+  int top_ = 0;  // more than kFrames: the pattern is too deep for the frames, seek instead
   Frame frames_[kFrames];
 };
 

@@ -41,7 +41,8 @@ std::string check_all(const Spec& spec) {
 /// Descriptions one level above `children`, with small parameters.
 std::vector<Spec> next_level(const std::vector<Spec>& children, bool thorough) {
   std::vector<Spec> specs;
-  std::vector<int64_t> strides = thorough ? std::vector<int64_t>{-3, -1, 0, 1, 2, 3, 4} : std::vector<int64_t>{-4, 2, 6};
+  std::vector<int64_t> strides =
+      thorough ? std::vector<int64_t>{-3, -1, 0, 1, 2, 3, 4} : std::vector<int64_t>{-4, 2, 6};
   for (const Spec& child : children) {
     for (int64_t stride : strides) {
       for (int64_t count : {0, 2, 3}) specs.push_back(repeat(count, stride, child));
@@ -70,6 +71,7 @@ std::vector<Spec> distinct(const std::vector<Spec>& specs, int64_t max_size) {
     if (pattern.ok() && pattern->size() <= max_size) seen.emplace(pattern->describe(), &spec);
   }
   std::vector<Spec> kept;
+  kept.reserve(seen.size());
   for (auto& [text, spec] : seen) kept.push_back(*spec);
   return kept;
 }

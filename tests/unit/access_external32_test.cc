@@ -1,6 +1,4 @@
 // Fixed bytes follow the table of MPI-4.0 section 14.5.2 and the IEEE formats, computed by hand.
-#include "access/external32.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,6 +7,8 @@
 #include <limits>
 #include <random>
 #include <vector>
+
+#include "access/external32.h"
 
 namespace suiro {
 namespace {
@@ -107,8 +107,8 @@ TEST(External32, FloatsAreIeee) {
   uint64_t nan = 0x7ff8000000000abc;
   EXPECT_EQ(external_of<uint64_t>(kBasicDouble, {nan}), (Bytes{0x7f, 0xf8, 0, 0, 0, 0, 0x0a, 0xbc}));
   expect_both_ways<std::complex<float>>(kBasicComplexFloat, {1.0f, -2.5f}, {0x3f, 0x80, 0, 0, 0xc0, 0x20, 0, 0});
-  expect_both_ways<std::complex<double>>(kBasicComplexDouble, {1.0, 0.1},
-                                         {0x3f, 0xf0, 0, 0, 0, 0, 0, 0, 0x3f, 0xb9, 0x99, 0x99, 0x99, 0x99, 0x99, 0x9a});
+  expect_both_ways<std::complex<double>>(
+      kBasicComplexDouble, {1.0, 0.1}, {0x3f, 0xf0, 0, 0, 0, 0, 0, 0, 0x3f, 0xb9, 0x99, 0x99, 0x99, 0x99, 0x99, 0x9a});
 }
 
 TEST(External32, QuadPrecisionIsSwapped) {
@@ -170,7 +170,8 @@ TEST(External32, QuadIsRoundedToLongDouble) {
   EXPECT_EQ(native(quad({0x3f, 0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1})), 1.0L + kLastBit);
   EXPECT_EQ(native(quad({0x3f, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff})), 1.0L);
   // All ones: up to the next power of two, and from the largest number to infinity.
-  EXPECT_EQ(native({0x3f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}), 2.0L);
+  EXPECT_EQ(native({0x3f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}),
+            2.0L);
   EXPECT_EQ(native({0x7f, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}),
             std::numeric_limits<long double>::infinity());
   // The largest quad denormal is the smallest normal number here; the smallest one is lost.
@@ -225,9 +226,9 @@ TEST(External32, BitsThatAreNoLongDoubleAreRefused) {
 
 TEST(External32, RefusesImpossibleTypes) {
   char room[64] = {};
-  for (BasicType wrong : {BasicType{BasicKind::kBytes, 2, 2}, BasicType{BasicKind::kSigned, 3, 3},
-                          BasicType{BasicKind::kSigned, 4, 8}, BasicType{BasicKind::kFloat, 1, 1},
-                          BasicType{BasicKind::kX87, 16, 8}, BasicType{BasicKind::kWideChar, 2, 2}}) {
+  for (BasicType wrong :
+       {BasicType{BasicKind::kBytes, 2, 2}, BasicType{BasicKind::kSigned, 3, 3}, BasicType{BasicKind::kSigned, 4, 8},
+        BasicType{BasicKind::kFloat, 1, 1}, BasicType{BasicKind::kX87, 16, 8}, BasicType{BasicKind::kWideChar, 2, 2}}) {
     EXPECT_EQ(to_external32(wrong, 1, room, room + 32).kind(), ErrorKind::kType);
     EXPECT_EQ(from_external32(wrong, 1, room, room + 32).kind(), ErrorKind::kType);
   }
@@ -243,7 +244,9 @@ TEST(External32, BuffersNeedNoAlignment) {
   ASSERT_TRUE(to_external32(kBasicDouble, 3, native + 1, external + 3).ok());
   uint8_t back[40] = {};
   ASSERT_TRUE(from_external32(kBasicDouble, 3, external + 3, back + 5).ok());
-  EXPECT_EQ(std::memcmp(back + 5, values, sizeof(values)), 0);
+  double returned[3];
+  std::memcpy(returned, back + 5, sizeof(returned));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(returned[i], values[i]);
 }
 
 }  // namespace

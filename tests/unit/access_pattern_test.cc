@@ -1,9 +1,8 @@
-#include "access/pattern.h"
-
 #include <gtest/gtest.h>
 
 #include <chrono>
 
+#include "access/pattern.h"
 #include "access_reference.h"
 
 namespace suiro::access_test {
@@ -14,7 +13,9 @@ Pattern made(Result<Pattern> result) {
   return result.ok() ? *result : Pattern();
 }
 
-Pattern repeated(int64_t count, int64_t stride, const Pattern& child) { return made(Pattern::Repeat(count, stride, child)); }
+Pattern repeated(int64_t count, int64_t stride, const Pattern& child) {
+  return made(Pattern::Repeat(count, stride, child));
+}
 
 Pattern listed(std::vector<int64_t> lengths, std::vector<int64_t> displacements, int64_t extent, const Pattern& child) {
   return made(Pattern::Indexed(lengths, displacements, extent, child));
@@ -56,8 +57,9 @@ TEST(Pattern, RegularListsBecomeRepetitions) {
             "repeat(3, 24, bytes(8))");
   // Neighbours join although the given extent of the child would not make them touch.
   EXPECT_EQ(listed({1}, {0, 8, 16, 40}, 16, Pattern::Bytes(8)).describe(), "indexed(0: bytes(24), 40: bytes(8))");
-  EXPECT_EQ(joined({0, 16, 40, 48}, {Pattern::Bytes(8), Pattern::Bytes(8), Pattern::Bytes(8), Pattern::Bytes(8)}).describe(),
-            "indexed(0: bytes(8), 16: bytes(8), 40: bytes(16))");
+  EXPECT_EQ(
+      joined({0, 16, 40, 48}, {Pattern::Bytes(8), Pattern::Bytes(8), Pattern::Bytes(8), Pattern::Bytes(8)}).describe(),
+      "indexed(0: bytes(8), 16: bytes(8), 40: bytes(16))");
 }
 
 TEST(Pattern, HandMadeCases) {
@@ -157,12 +159,12 @@ TEST(Pattern, ListsCostAtMost16BytesPerBlock) {
   Pattern structure = joined(displacements, members);
   EXPECT_LT(structure.memory_bytes(), 16 * kBlocks + 1024);
   EXPECT_EQ(structure.offset_of(structure.size() - 1), structure.upper() - 1);
-  EXPECT_EQ(structure.data_below(displacements[kBlocks / 2]),
-            structure.size() - [&] {
-              int64_t rest = 0;
-              for (int64_t i = kBlocks / 2; i < kBlocks; ++i) rest += 8 * lengths[static_cast<size_t>(i)];
-              return rest;
-            }());
+  EXPECT_EQ(
+      structure.data_below(displacements[kBlocks / 2]), structure.size() - [&] {
+        int64_t rest = 0;
+        for (int64_t i = kBlocks / 2; i < kBlocks; ++i) rest += 8 * lengths[static_cast<size_t>(i)];
+        return rest;
+      }());
 }
 
 TEST(Pattern, SharedPartsAreNotCopied) {

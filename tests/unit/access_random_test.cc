@@ -23,7 +23,8 @@ class Generator {
 
   /// At most `levels` levels and about `budget` bytes.
   Spec spec(int levels, int64_t budget) {
-    if (levels == 0 || budget <= 1 || chance(10)) return bytes(chance(5) ? 0 : between(1, std::clamp<int64_t>(budget, 1, 40)));
+    if (levels == 0 || budget <= 1 || chance(10))
+      return bytes(chance(5) ? 0 : between(1, std::clamp<int64_t>(budget, 1, 40)));
     switch (between(0, 5)) {
       case 0:
       case 1: {
@@ -36,21 +37,27 @@ class Generator {
     }
   }
 
-  /// A nest that does not collapse and is deeper than the cursor's frames.
+  /// A nest that does not collapse and may be deeper than the cursor's frames.
   Spec deep(int levels) {
-    Spec inner = concat({0, 9}, {bytes(between(1, 4)), bytes(between(1, 4))});
-    int64_t distance = 20;
+    Spec nest = repeat(2, between(3, 6), bytes(between(1, 4)));
+    int64_t distance = 10;
     for (int i = 0; i < levels; ++i) {
-      distance = distance * 2 + between(0, 9);
-      if (chance(50)) {
-        inner = concat({0, distance, 3 * distance}, {inner, bytes(between(1, 3)), bytes(2)});
+      if (i % 2 == 0) {
+        if (chance(50)) {
+          nest = concat({0, distance + between(0, 4)}, {nest, bytes(between(1, 3))});
+        } else {
+          nest = concat({0, between(3, 6)}, {bytes(between(1, 3)), nest});
+        }
+        distance += between(8, 20);
       } else if (chance(50)) {
-        inner = indexed({1}, {0, distance}, 1, inner);
+        nest = repeat(2, distance + between(-3, 3), nest);
+        distance *= 2;
       } else {
-        inner = concat({0, distance}, {inner, shift(1, bytes(between(1, 30)))});
+        nest = indexed({1, 2}, {0, distance + between(0, 3)}, distance + between(-3, 5), nest);
+        distance *= 3;
       }
     }
-    return inner;
+    return nest;
   }
 
  private:
@@ -142,8 +149,8 @@ TEST(AccessRandom, AgreesWithTheReference) {
   uint64_t rounds = number_from_environment("SUIRO_TEST_ROUNDS", 8000);
   for (uint64_t round = 0; round < rounds; ++round) {
     Generator random(seed + round);
-    Spec spec = (seed + round) % 10 == 9 ? random.deep(static_cast<int>(random.between(3, 12)))
-                                : random.spec(static_cast<int>(random.between(1, 6)), 600);
+    Spec spec = (seed + round) % 10 == 9 ? random.deep(static_cast<int>(random.between(5, 13)))
+                                         : random.spec(static_cast<int>(random.between(1, 6)), 600);
     std::string wrong = check_random(random, spec);
     ASSERT_EQ(wrong, "") << "SUIRO_TEST_SEED=" << seed + round << " SUIRO_TEST_ROUNDS=1 (this is round " << round
                          << ")\n"

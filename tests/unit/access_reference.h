@@ -232,7 +232,8 @@ inline std::string check_cursor(const Tiling& tiling, int64_t begin, int64_t end
     if (run.bytes() > left) return here + "goes beyond the end";
     for (int64_t i = 0; i < run.count; ++i) {
       int64_t start = run.offset + i * run.stride;
-      if (!got.empty() && got.back() + 1 == start && !may_touch) return here + "touches the piece before, but is not joined";
+      if (!got.empty() && got.back() + 1 == start && !may_touch)
+        return here + "touches the piece before, but is not joined";
       may_touch = false;
       for (int64_t j = 0; j < run.length; ++j) {
         if (start + j != want[got.size()]) return here + differ("position", start + j, want[got.size()]);
@@ -262,7 +263,8 @@ inline std::string check_tiling(const Tiling& tiling, int64_t begin, int64_t end
     }
     if (tiling.is_monotonic() && tiling.extent > 0) {
       if (tiling.data_below(*position) != i) return differ("data_below", tiling.data_below(*position), i);
-      if (tiling.data_below(*position + 1) != i + 1) return differ("data_below", tiling.data_below(*position + 1), i + 1);
+      if (tiling.data_below(*position + 1) != i + 1)
+        return differ("data_below", tiling.data_below(*position + 1), i + 1);
     }
   }
   auto bounds = tiling.bounds(begin, end);

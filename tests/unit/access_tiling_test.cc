@@ -1,9 +1,9 @@
-#include "access/tiling.h"
-
 #include <gtest/gtest.h>
 
 #include <chrono>
 
+#include "access/shape.h"
+#include "access/tiling.h"
 #include "access_reference.h"
 
 namespace suiro {
@@ -94,14 +94,16 @@ TEST(Cursor, SeeksWithoutWalking) {
 }
 
 TEST(Cursor, DeeperThanItsFrames) {
-  Spec spec = bytes(2);
-  int64_t distance = 3;
-  for (int i = 0; i < 11; ++i) {
-    spec = indexed({1, 1, 1}, {0, distance, 3 * distance + 1}, 1, i % 2 ? spec : concat({0, distance / 2 + 1}, {spec, bytes(1)}));
-    if (i >= 6) spec = concat({0, 9 * distance}, {spec.children[0], bytes(1 + i % 3)});
-    distance = distance * 3 + 2;
+  Spec spec = repeat(2, 3, bytes(2));
+  int64_t distance = 8;
+  for (int i = 0; i < 7; ++i) {
+    // The block comes first, so that every tile ends at the deepest level.
+    spec = concat({0, 4}, {bytes(1 + i % 3), spec});
+    spec = i == 3 ? indexed({1, 2}, {0, 3 * distance}, distance + 5, spec) : repeat(2, distance + 5, spec);
+    distance = 4 * distance;
   }
   Pattern pattern = pattern_of(spec);
+  ASSERT_GT(access_internal::Inside::shape(pattern)->depth, 12) << "it has collapsed: " << pattern.describe();
   Offsets offsets = expand(spec);
   ASSERT_EQ(check_pattern(pattern, offsets), "");
   auto size = static_cast<int64_t>(offsets.size());
