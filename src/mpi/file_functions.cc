@@ -38,19 +38,20 @@ struct OpenPlan {
   FileSettings settings;
 };
 
-/// ROMIO_FSTYPE_FORCE asks for one of ROMIO's drivers as a prefix of every name would.
-std::string with_forced_driver(std::string_view name) {
+/// ROMIO_FSTYPE_FORCE asks for one of ROMIO's drivers, as a prefix would, for names that have no prefix.
+Result<FileSettings> settings_of(const std::string& name, const Pairs& hints) {
+  auto settings = Rules::of_process().resolve(name, hints);
   const char* forced = std::getenv("ROMIO_FSTYPE_FORCE");
-  if (forced == nullptr || *forced == '\0') return std::string(name);
-  std::string prefix = forced;
-  if (prefix.back() != ':') prefix += ':';
-  return prefix + std::string(name);
+  if (!settings.ok() || settings->preset == Preset::kNone || settings->path != name || forced == nullptr || *forced == '\0')
+    return settings;
+  return Rules::of_process().resolve(std::string(forced) + (std::string_view(forced).ends_with(':') ? "" : ":") + name,
+                                     hints);
 }
 
 Status decide(const char* filename, MPI_Info info, OpenPlan* plan) {
   auto hints = hints_at_open(info);
   if (!hints.ok()) return hints.take_status();
-  auto settings = Rules::of_process().resolve(with_forced_driver(filename), *hints);
+  auto settings = settings_of(filename, *hints);
   if (!settings.ok()) return settings.take_status();
   auto name_length = static_cast<int64_t>(std::strlen(filename));
   // What the library gets keeps its own prefixes; a forced driver was never part of the name.
