@@ -1,6 +1,10 @@
 // Moving bytes between scattered pieces and a contiguous buffer. The length of the pieces is decided once per run; the
 // loops below then copy with constant sizes, which become plain loads and stores. Every copy touches the bytes of its
 // piece only: a longer store would overwrite bytes that are not ours.
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include <cstring>
 
 #include "access/tiling.h"
@@ -84,6 +88,30 @@ byte* at(void* memory, int64_t offset) { return const_cast<byte*>(at(static_cast
 int64_t place_of(const Run& run, int64_t piece) { return run.offset + piece * run.stride; }
 int64_t place_of(const ListRun& list, int64_t piece) { return list.base + list.displacements[piece]; }
 
+#if defined(__SSE2__)
+/// Copies past the cache what is too large to be found in it again: that spares reading every line before it is
+/// overwritten, a third of the memory traffic. `length` is a multiple of 16 and `to` aligned to it.
+struct Streamed {
+  int64_t length;
+  void operator()(byte* to, const byte* from) const {
+    for (int64_t i = 0; i < length; i += 16) {
+      __m128i unit = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i));
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), unit);
+    }
+  }
+};
+
+constexpr int64_t kStreamedFrom = 2 << 20;  // bytes of a run: more than a core's own cache
+
+/// True when the destination pieces of a run may be streamed: they begin and end on `alignment`, so that no line is
+/// flushed half filled.
+bool may_stream(const Run& run, const void* first, int64_t step, int64_t alignment) {
+  auto mask = static_cast<uintptr_t>(alignment - 1);
+  return run.bytes() >= kStreamedFrom && run.length >= 64 && (reinterpret_cast<uintptr_t>(first) & mask) == 0 &&
+         (static_cast<uintptr_t>(run.length) & mask) == 0 && (static_cast<uintptr_t>(step) & mask) == 0;
+}
+#endif
+
 template <class Pieces>
 void gather(const Pieces& pieces, const void* memory, byte* packed) {
   with_copy_of(pieces.length, [&](auto copy) {
@@ -100,9 +128,28 @@ void scatter(const Pieces& pieces, void* memory, const byte* packed) {
 
 }  // namespace
 
-void gather_run(const Run& run, const void* memory, void* packed) { gather(run, memory, static_cast<byte*>(packed)); }
+void gather_run(const Run& run, const void* memory, void* packed) {
+#if defined(__SSE2__)
+  // The pieces follow each other in `packed`, so lines fill up across them and 16-byte alignment is enough.
+  if (may_stream(run, packed, run.length, 16)) {
+    for (int64_t i = 0; i < run.count; ++i)
+      Streamed{run.length}(static_cast<byte*>(packed) + i * run.length, at(memory, place_of(run, i)));
+    _mm_sfence();
+    return;
+  }
+#endif
+  gather(run, memory, static_cast<byte*>(packed));
+}
 
 void scatter_run(const Run& run, void* memory, const void* packed) {
+#if defined(__SSE2__)
+  if (may_stream(run, at(memory, run.offset), run.stride, 64)) {
+    for (int64_t i = 0; i < run.count; ++i)
+      Streamed{run.length}(at(memory, place_of(run, i)), static_cast<const byte*>(packed) + i * run.length);
+    _mm_sfence();
+    return;
+  }
+#endif
   scatter(run, memory, static_cast<const byte*>(packed));
 }
 

@@ -189,8 +189,9 @@ Result<FileBytes> OpenFile::locate(const View& view, int64_t start, int64_t size
   if (size > 0) {
     if (view.file.pattern.size() == 0)
       return Status(ErrorKind::kArgument, path() + ": the view selects no bytes, so none can be read or written");
-    auto last = view.file.offset_of(*end - 1);
-    if (!last.ok()) return Status(ErrorKind::kArgument, path() + ": " + std::string(last.status().message()));
+    auto range = view.file.bounds(*begin, *end);
+    if (!range.ok()) return Status(ErrorKind::kArgument, path() + ": " + std::string(range.status().message()));
+    if (range->offset < 0) return Status(ErrorKind::kArgument, path() + ": the view reaches before the start of the file");
   }
   return FileBytes{view.file, *begin, size};
 }

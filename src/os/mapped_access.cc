@@ -1,6 +1,7 @@
 #include "os/mapped_access.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <mutex>
@@ -49,3 +50,12 @@ void enter(Frame* frame) {
 }
 
 }  // namespace suiro::mapped_access_internal
+
+namespace suiro {
+
+int64_t minor_faults_of_thread() {
+  struct rusage usage;
+  return ::getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_minflt : 0;
+}
+
+}  // namespace suiro

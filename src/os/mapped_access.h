@@ -4,6 +4,8 @@
 
 #include <setjmp.h>
 
+#include <cstdint>
+
 #include "os/file.h"
 
 namespace suiro {
@@ -34,5 +36,9 @@ bool access_mapped(const Mapping& mapping, Touch touch) {
   mapped_access_internal::enter(nullptr);
   return true;
 }
+
+/// Page faults that this thread has taken without I/O. Their number tells how the kernel maps a file: one fault per
+/// 2 MiB where the page cache holds it in huge pages, one per page or few pages otherwise.
+int64_t minor_faults_of_thread();
 
 }  // namespace suiro

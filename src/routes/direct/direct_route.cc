@@ -20,6 +20,10 @@ constexpr int64_t kLongestWindowedPiece = 32 << 10;
 // The storage below a mapped window is allocated whole, so holes of more than a page would waste the disk.
 constexpr int64_t kLargestMappedGap = 4 << 10;
 constexpr int64_t kMapWindow = 32 << 20;
+// Shorter pieces are stored through a mapping even if each page of it costs a fault.
+constexpr int64_t kAlwaysMapBelow = 8 << 10;
+// More faults than one for this many bytes touched: the file is not mapped by huge pages.
+constexpr int64_t kHugeMappedBytesPerFault = 256 << 10;
 // Reads through a mapping: worth its set-up from this span on, and for pieces shorter than this (longer ones are copied
 // as fast by the kernel).
 constexpr int64_t kMapReadSpan = 2 << 20;
@@ -141,6 +145,26 @@ Status DirectRoute::write_packed(const FileBytes& where, const std::byte* packed
   return Status();
 }
 
+/// access_mapped(), learning from the page faults how the kernel maps this file.
+template <class Touch>
+bool DirectRoute::access_window(const Mapping& mapping, const PieceBatch& batch, Touch touch) {
+  int64_t faults = minor_faults_of_thread();
+  bool done = access_mapped(mapping, touch);
+  faults = minor_faults_of_thread() - faults;
+  if (faults > 8 + (batch.end - batch.start) / kHugeMappedBytesPerFault)
+    small_pages_.store(true, std::memory_order_relaxed);
+  return done;
+}
+
+bool DirectRoute::worth_mapping(const PieceBatch& batch) {
+  // A mapping pays off once it replaces a few calls.
+  if (batch.one_by_one || batch.pieces < 4 || !map_writes_.load(std::memory_order_relaxed)) return false;
+  if (batch.bytes < batch.pieces * std::min(kAlwaysMapBelow, options_.map_piece_below_bytes)) return true;
+  // Longer pieces: only where the file is already; new pages cost a fault each, and a call makes many at once.
+  auto size = file_->size();
+  return size.ok() && batch.end <= *size;
+}
+
 /// False: the file system cannot do it this way, nothing was written.
 Result<bool> DirectRoute::write_mapped(const PieceBatch& batch, const std::byte* packed) {
   // Allocated before it is touched: a full disk is an error here, not a SIGBUS at a store.
@@ -149,7 +173,7 @@ Result<bool> DirectRoute::write_mapped(const PieceBatch& batch, const std::byte*
   if (!allocated.ok()) return allocated;
   auto mapping = file_->map(batch.start, batch.end - batch.start, true);
   if (!mapping.ok()) return false;
-  bool stored = access_mapped(*mapping, [&] {
+  bool stored = access_window(*mapping, batch, [&] {
     const std::byte* source = packed;
     for (int i = 0; i < batch.count; i++) {
       const Run& run = batch.runs[static_cast<size_t>(i)];
@@ -164,8 +188,7 @@ Result<bool> DirectRoute::write_mapped(const PieceBatch& batch, const std::byte*
 }
 
 Status DirectRoute::write_batch(const PieceBatch& batch, const std::byte* packed) {
-  // A mapping pays off once it replaces a few calls.
-  if (!batch.one_by_one && batch.pieces >= 4 && map_writes_.load(std::memory_order_relaxed)) {
+  if (worth_mapping(batch)) {
     auto written = write_mapped(batch, packed);
     if (!written.ok()) return written.take_status();
     if (*written) return Status();
@@ -204,7 +227,8 @@ Result<int64_t> DirectRoute::read(const FileBytes& where, const MemoryBytes& dat
 
 /// Reads scattered pieces of the file to contiguous memory: through a mapping what is large and cached, else by windows.
 Result<int64_t> DirectRoute::read_packed(const FileBytes& where, std::byte* packed) {
-  if (!map_reads_ || where.size * 2 < kMapReadSpan) return read_windowed(where, packed);
+  if (!map_reads_ || small_pages_.load(std::memory_order_relaxed) || where.size * 2 < kMapReadSpan)
+    return read_windowed(where, packed);
   BatchPlanner planner(where.view, where.begin, where.size,
                        BatchLimits{kMapWindow, kLargestReadGap, kLongestMappedRead});
   int64_t done = 0;
@@ -234,7 +258,7 @@ bool DirectRoute::read_mapped(const PieceBatch& batch, std::byte* packed) {
     return false;
   auto mapping = file_->map(batch.start, batch.end - batch.start, false);
   if (!mapping.ok()) return false;
-  return access_mapped(*mapping, [&] { gather_below(batch, mapping->data() - batch.start, batch.end, packed); });
+  return access_window(*mapping, batch, [&] { gather_below(batch, mapping->data() - batch.start, batch.end, packed); });
 }
 
 /// Each piece by a call of its own.

@@ -19,7 +19,7 @@ namespace suiro {
 
 struct DirectOptions {
   int64_t read_sieve_bytes = int64_t{256} << 10;  // window of non-contiguous reads; 0: none
-  int64_t map_piece_below_bytes = 16 << 10;       // pieces shorter than this are written through a mapping; 0: never
+  int64_t map_piece_below_bytes = 128 << 10;      // pieces shorter than this may be written through a mapping; 0: never
   int64_t stage_bytes = int64_t{1} << 20;         // packing buffer for non-contiguous memory
 };
 
@@ -49,7 +49,10 @@ class DirectRoute final : public Route {
   Result<int64_t> read_pieces(const PieceBatch& batch, std::byte* packed);
   Status write_vectored(int64_t offset, int64_t size, const MemoryBytes& data);
   Status write_batch(const PieceBatch& batch, const std::byte* packed);
+  bool worth_mapping(const PieceBatch& batch);
   Result<bool> write_mapped(const PieceBatch& batch, const std::byte* packed);
+  template <class Touch>
+  bool access_window(const Mapping& mapping, const PieceBatch& batch, Touch touch);
   Status fill_with_zeros(int64_t from, int64_t to);
 
   std::unique_ptr<File> file_;
@@ -58,6 +61,9 @@ class DirectRoute final : public Route {
   bool writing_;
   bool map_reads_;
   std::atomic<bool> map_writes_;  // turned off when the file system turns out not to allocate or map
+  // The page cache was seen to hold this file in small pages, where a mapping costs a fault for each: then only the
+  // shortest pieces are worth one.
+  std::atomic<bool> small_pages_{false};
   BufferPool windows_;
   BufferPool stages_;
 };

@@ -8,7 +8,8 @@ bool BatchPlanner::fetch() { return pending_.count > 0 || cursor_.next(&pending_
 
 bool BatchPlanner::fits_window(const Run& run) const {
   if (run.length > limits_.window || run.length >= limits_.longest_piece) return false;
-  return run.count == 1 || (run.stride >= run.length && run.stride - run.length <= limits_.largest_gap);
+  return run.count == 1 ||
+         (run.stride >= run.length && run.stride - run.length <= std::max(limits_.largest_gap, run.length));
 }
 
 /// Moves the first `pieces` pieces of the pending run to the end of the batch.

@@ -14,7 +14,8 @@ namespace suiro {
 /// Limits of a batch, in bytes.
 struct BatchLimits {
   int64_t window = 0;     // a batch spans at most this much of the file; 0: every piece alone
-  int64_t largest_gap = 0;  // a hole wider than this ends a batch: touching it would cost more than another call
+  // A hole wider than this and wider than the pieces beside it ends a batch: it would cost more than another call.
+  int64_t largest_gap = 0;
   int64_t longest_piece = 0;  // a piece of this length or more goes alone, straight from or to its place in memory
 };
 
