@@ -103,6 +103,7 @@ class Row:
     figure: Interval
     cpu_ratio: float | None  # native over Suiro: less disturbed by other load than the time
     verdict: str
+    plain_ratio: float | None = None  # native over plain calls on one range: what a view without any cost would reach
     added_ns: Interval | None = None  # open-close rows: an unrouted open over the library's own
 
 
@@ -148,6 +149,8 @@ def judge(record: Mapping[str, Any]) -> Row:
         cpu_ratio,
         verdict(figure, kind.target),
     )
+    if "plain" in raw:
+        row.plain_ratio = median(ratios(raw["native"]["seconds"], raw["plain"]["seconds"]))
     if "library" in raw and "native" in raw:
         added = differences(raw["native"]["seconds"], raw["library"]["seconds"])
         row.added_ns = bootstrap([value * 1e9 for value in added])
