@@ -343,13 +343,24 @@ Result<int64_t> OpenFile::position() const {
   return position_;
 }
 
+/// A sequential file has no positions to ask for or to go to (MPI-4.0 section 14.2.1).
+Status OpenFile::refuse_sequential(const char* what) const {
+  if (!mode_.sequential) return Status();
+  return Status(ErrorKind::kUnsupportedOperation,
+                std::string(what) + " " + path() + ": not possible with MPI_MODE_SEQUENTIAL");
+}
+
 Result<int64_t> OpenFile::byte_offset(int64_t offset) const {
-  auto seen = view();
-  auto data = checked_mul(offset, seen->etype_bytes);
+  SUIRO_RETURN_IF_ERROR(refuse_sequential("get a byte offset of"));
+  return place_of(*view(), offset);
+}
+
+Result<int64_t> OpenFile::place_of(const View& view, int64_t offset) const {
+  auto data = checked_mul(offset, view.etype_bytes);
   if (offset < 0 || !data)
     return Status(ErrorKind::kArgument, path() + ": offset " + std::to_string(offset) + " is out of range");
-  if (seen->file.pattern.size() == 0) return seen->file.origin;
-  return seen->file.offset_of(*data);
+  if (view.file.pattern.size() == 0) return view.file.origin;
+  return view.file.offset_of(*data);
 }
 
 Status OpenFile::same_everywhere(int64_t value, const char* what) {
@@ -360,7 +371,8 @@ Status OpenFile::same_everywhere(int64_t value, const char* what) {
 }
 
 Status OpenFile::seek_shared(int64_t offset, Whence whence, Status broken) {
-  SUIRO_RETURN_IF_ERROR(check_access(mode_.write, PointerKind::kShared));  // the same on all ranks
+  SUIRO_RETURN_IF_ERROR(check_access(mode_.write, PointerKind::kShared));  // both are the same on all ranks
+  SUIRO_RETURN_IF_ERROR(refuse_sequential("seek in"));
   SUIRO_RETURN_IF_ERROR(comm_->agree(std::move(broken)));
   Status same = same_everywhere(offset, "the offset of seek_shared");
   Status same_whence = same_everywhere(static_cast<int64_t>(whence), "the update mode of seek_shared");
@@ -369,7 +381,7 @@ Status OpenFile::seek_shared(int64_t offset, Whence whence, Status broken) {
   // Every rank has arrived, so none uses the pointer while rank 0 moves it; agree() keeps them here until it is moved.
   Status moved;
   if (comm_->rank() == 0) {
-    auto current = shared_position();
+    auto current = shared_pointer_now();
     auto target = current.ok() ? seek_target(offset, whence, *current) : std::move(current);
     moved = target.ok() ? shared_->set_pointer(epoch_, *target) : target.take_status();
   }
@@ -377,6 +389,17 @@ Status OpenFile::seek_shared(int64_t offset, Whence whence, Status broken) {
 }
 
 Result<int64_t> OpenFile::shared_position() {
+  SUIRO_RETURN_IF_ERROR(refuse_sequential("get the position of"));
+  return shared_pointer_now();
+}
+
+Result<int64_t> OpenFile::sequential_displacement() {
+  auto position = shared_pointer_now();
+  if (!position.ok()) return position;
+  return place_of(*view(), *position);
+}
+
+Result<int64_t> OpenFile::shared_pointer_now() {
   SUIRO_RETURN_IF_ERROR(check_access(mode_.write, PointerKind::kShared));
   int64_t epoch;
   {

@@ -63,9 +63,11 @@ class OpenFile {
 
   Status seek(int64_t offset, Whence whence);
   Result<int64_t> position() const;                        // etypes
-  Result<int64_t> byte_offset(int64_t offset) const;       // absolute bytes of a position in etypes
+  Result<int64_t> byte_offset(int64_t offset) const;       // absolute bytes of a position in etypes; not SEQUENTIAL
   Status seek_shared(int64_t offset, Whence whence, Status broken = {});  // collective; `broken` as in write()
   Result<int64_t> shared_position();
+  /// Where the next byte of a file opened SEQUENTIAL is: what MPI_DISPLACEMENT_CURRENT stands for (absolute bytes).
+  Result<int64_t> sequential_displacement();
 
   Status set_size(int64_t size);          // collective
   Status preallocate(int64_t size);       // collective
@@ -81,6 +83,9 @@ class OpenFile {
   Result<int64_t> start_of(PointerKind pointer, int64_t offset, int64_t size, const View& view, int64_t epoch);
   Result<int64_t> ordered_start(int64_t etypes, int64_t epoch);
   Result<FileBytes> locate(const View& view, int64_t start, int64_t size) const;
+  Status refuse_sequential(const char* what) const;
+  Result<int64_t> place_of(const View& view, int64_t offset) const;
+  Result<int64_t> shared_pointer_now();
   Result<int64_t> seek_target(int64_t offset, Whence whence, int64_t current);
   Status same_everywhere(int64_t value, const char* what);
 

@@ -270,10 +270,11 @@ int set_view(RoutedFile& file, MPI_Offset displacement, MPI_Datatype etype, MPI_
     if (arguments.representation == nullptr)
       return Status(ErrorKind::kUnsupportedDatarep,
                     "set_view " + file.file->path() + ": no data representation is named '" + arguments.datarep + "'");
-    if (displacement == MPI_DISPLACEMENT_CURRENT && file.file->mode().sequential) {
-      auto shared = file.file->shared_position();
-      if (!shared.ok()) return shared.take_status();
-      auto byte = file.file->byte_offset(*shared);
+    if (file.file->mode().sequential) {
+      if (displacement != MPI_DISPLACEMENT_CURRENT)
+        return Status(ErrorKind::kArgument, "set_view " + file.file->path() +
+                                                ": with MPI_MODE_SEQUENTIAL the displacement must be MPI_DISPLACEMENT_CURRENT");
+      auto byte = file.file->sequential_displacement();
       if (!byte.ok()) return byte.take_status();
       displacement = *byte;
     }
