@@ -47,8 +47,8 @@ def with_bounds(interval: dict[str, Any], unit: str) -> str:
     if unit == "ratio":
         return f"{ratio(middle)} [{ratio(low)[:-1]}-{ratio(high)[:-1]}]"
     if unit == "us":
-        return f"{middle / 1e3:.1f} µs [{low / 1e3:.1f} to {high / 1e3:.1f}]"
-    return f"{middle:+.0f} ns [{low:+.0f} to {high:+.0f}]"
+        return f"{middle / 1e3:.1f} [{low / 1e3:.1f} to {high / 1e3:.1f}] µs"
+    return f"{middle:+.0f} [{low:+.0f} to {high:+.0f}] ns"
 
 
 # ---------------------------------------------------------------- JSON
@@ -112,7 +112,7 @@ def row_json(row: Row | MemoryRow) -> dict[str, Any]:
 COLUMNS = ("row", "native", "Suiro", "figure [95 %]", "in the same loop", "CPU s/GB", "target", "verdict")
 LEGEND = (
     "figure: native time / Suiro time unless it says otherwise, above 1 Suiro is faster; plain: the same bytes by plain "
-    "calls on one range, and how many times as fast as native that is; disk: one sequential writer with fdatasync; "
+    "calls on one range (how many times as fast as native); disk: one sequential writer with fdatasync; "
     "CPU s/GB: native / Suiro, all ranks"
 )
 LABELS = {"limit": "disk", "bare": "bare call", "library": "library", "stub": "stub", "suiro_1000": "1000 pieces"}
@@ -135,16 +135,23 @@ def _figure(row: dict[str, Any]) -> str:
     return f"{left} {'/' if row['unit'] == 'ratio' else '-'} {right}: {text}"
 
 
+def _beside(row: dict[str, Any]) -> str:
+    others = [name for name in row["contenders"] if name not in {"native", "suiro"}]
+    if not row["bytes"]:
+        return ", ".join(f"{LABELS.get(name, name)} {_speed(row, name)}" for name in others)
+    texts = {name: f"{LABELS.get(name, name)} {_speed(row, name).removesuffix(' GB/s')}" for name in others}
+    if "plain_ratio" in row:
+        texts["plain"] += f" ({ratio(row['plain_ratio'])})"
+    return ", ".join(texts.values()) + " GB/s"
+
+
 def cells(row: dict[str, Any]) -> tuple[str, ...]:
     """One line of the table; the columns are COLUMNS."""
     if row["unit"] == "memory":
-        growth = {name: f"heap {size(g['heap'])}, rss {size(g['resident'])}" for name, g in row["growth_bytes"].items()}
-        extent = f"extent {size(row['extent'])}"
+        growth = {name: size(max(grown.values())) for name, grown in row["growth_bytes"].items()}
+        extent = f"extent {size(row['extent'])}; growth: heap or resident, the larger"
         return (row["name"], growth.get("native", "-"), growth["suiro"], "", extent, "", row["target"], row["verdict"])
-    others = [name for name in row["contenders"] if name not in {"native", "suiro"}]
-    beside = ", ".join(f"{LABELS.get(name, name)} {_speed(row, name)}" for name in others)
-    if "plain_ratio" in row:
-        beside = beside.replace("plain ", f"plain {ratio(row['plain_ratio'])} = ", 1)
+    beside = _beside(row)
     if "unrouted_added_ns" in row:
         beside += f"; unrouted open + {with_bounds(row['unrouted_added_ns'], 'us')}"
     cpu = ""

@@ -183,7 +183,7 @@ def test_the_page_comes_from_the_json_alone() -> None:
     result = json.loads(json.dumps(result | {"rows": [report.row_json(row)]}))
     page = report.markdown([result], "make bench")
     assert "| strided-read-8 | 0.25 GB/s | 1.00 GB/s | 4.00x [4.00-4.00] |" in page
-    assert "plain 8.00x = 2.00 GB/s" in page
+    assert "plain 2.00 (8.00x) GB/s" in page
     assert "1 of 1 targets met" in page
     assert "`make bench`" in page
 
