@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 
@@ -14,21 +15,26 @@ __attribute__((tls_model("initial-exec"))) thread_local std::atomic<Frame*> curr
 
 struct sigaction previous_action;
 
+/// Raised by an access to memory, not sent by kill(2) or raise(3).
+bool is_fault(const siginfo_t* info) { return info->si_code > 0; }
+
 void pass_on(int signal, siginfo_t* info, void* context) {
   if ((previous_action.sa_flags & SA_SIGINFO) != 0 && previous_action.sa_sigaction != nullptr) {
     previous_action.sa_sigaction(signal, info, context);
   } else if (previous_action.sa_handler != SIG_DFL && previous_action.sa_handler != SIG_IGN) {
     previous_action.sa_handler(signal);
-  } else {
-    // The default: restore it and return, so that the access faults again and ends the process as it would have.
+  } else if (is_fault(info) || previous_action.sa_handler == SIG_DFL) {
+    // The default: restore it and return, so that the access faults again and ends the process as it would have. A
+    // signal that was sent does not come again by itself. (An ignored one that was sent is ignored.)
     ::sigaction(SIGBUS, &previous_action, nullptr);
+    if (!is_fault(info)) ::raise(signal);
   }
 }
 
 void on_bus_error(int signal, siginfo_t* info, void* context) {
   Frame* frame = current_frame.load(std::memory_order_relaxed);
   auto* address = static_cast<const std::byte*>(info->si_addr);
-  if (frame != nullptr && address >= frame->begin && address < frame->end) siglongjmp(frame->resume, 1);
+  if (is_fault(info) && frame != nullptr && address >= frame->begin && address < frame->end) siglongjmp(frame->resume, 1);
   pass_on(signal, info, context);
 }
 
@@ -53,9 +59,21 @@ void enter(Frame* frame) {
 
 namespace suiro {
 
-int64_t minor_faults_of_thread() {
+static int64_t minor_faults_of_thread() {
   struct rusage usage;
   return ::getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_minflt : 0;
+}
+
+bool is_mapped_hugely(const Mapping& mapping, int64_t length) {
+  // The kernel maps small pages around a fault up to 64 KiB at once, so steps of that size tell the difference.
+  constexpr int64_t kStep = 64 << 10;
+  int64_t touches = std::min<int64_t>(length, 2 << 20) / kStep;
+  int64_t faults = minor_faults_of_thread();
+  bool touched = access_mapped(mapping, [&] {
+    for (int64_t i = 0; i < touches; i++) (void)*static_cast<volatile const std::byte*>(mapping.data() + i * kStep);
+  });
+  faults = minor_faults_of_thread() - faults;
+  return touched && faults <= 2 + touches / 8;
 }
 
 }  // namespace suiro
