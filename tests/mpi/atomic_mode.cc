@@ -1,5 +1,5 @@
-// Atomic mode (MPI-4.0 section 14.6.1): overlapping writes of different ranks end up as one or the other, never as a mix,
-// also through non-contiguous views; a reader never sees half a write; accesses are sequentially consistent.
+// Atomic mode (MPI-4.0 section 14.6.1): overlapping writes of different ranks end up as one or the other, never as a
+// mix, also through non-contiguous views; a reader never sees half a write; accesses are sequentially consistent.
 #include <algorithm>
 
 #include "test.h"

@@ -55,7 +55,8 @@ void views(MPI_File file) {
   refused(0, MPI_BYTE, MPI_BYTE, "nonsense", {MPI_ERR_UNSUPPORTED_DATAREP}, __LINE__);
   refused(0, MPI_DATATYPE_NULL, MPI_BYTE, "native", {MPI_ERR_TYPE}, __LINE__);
   refused(0, MPI_BYTE, MPI_DATATYPE_NULL, "native", {MPI_ERR_TYPE}, __LINE__);
-  refused(0, MPI_INT, MPI_SHORT, "native", {MPI_ERR_TYPE, MPI_ERR_ARG}, __LINE__);  // a filetype is made of whole etypes
+  refused(0, MPI_INT, MPI_SHORT, "native", {MPI_ERR_TYPE, MPI_ERR_ARG},
+          __LINE__);  // a filetype is made of whole etypes
 
   const auto with = [&](MPI_Datatype type, int line) {
     MPI_Type_commit(&type);

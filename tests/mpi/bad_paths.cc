@@ -29,10 +29,10 @@ int main(int argc, char** argv) {
   fails(session.path("folder").c_str(), MPI_MODE_RDONLY, {MPI_ERR_BAD_FILE}, __LINE__);
   MPI_Barrier(MPI_COMM_WORLD);
   if (session.rank == 0) CHECK(rmdir(session.path("folder").c_str()) == 0);
-  fails(session.path(std::string(300, 'n')).c_str(), create, {MPI_ERR_BAD_FILE}, __LINE__);     // a name over NAME_MAX
+  fails(session.path(std::string(300, 'n')).c_str(), create, {MPI_ERR_BAD_FILE}, __LINE__);  // a name over NAME_MAX
   std::string deep;
   while (deep.size() < 5000) deep += "d/";
-  fails(session.path(deep + "f").c_str(), create, {MPI_ERR_BAD_FILE}, __LINE__);                // a path over PATH_MAX
+  fails(session.path(deep + "f").c_str(), create, {MPI_ERR_BAD_FILE}, __LINE__);  // a path over PATH_MAX
   fails("", create, {MPI_ERR_BAD_FILE, MPI_ERR_NO_SUCH_FILE, MPI_ERR_ARG}, __LINE__);
   if (geteuid() != 0) {
     if (session.rank == 0) {

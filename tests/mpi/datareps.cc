@@ -1,5 +1,5 @@
-// User-defined data representations (MPI-4.0 section 14.5.3): conversion functions and the extent function are called and
-// obeyed, conversion may come in pieces (position), NULL functions mean "as in memory", names are registered once.
+// User-defined data representations (MPI-4.0 section 14.5.3): conversion functions and the extent function are called
+// and obeyed, conversion may come in pieces (position), NULL functions mean "as in memory", names are registered once.
 // The representation "wide_not" stores an int as eight bytes: zero, then the complement, big endian.
 #include "operations.h"
 
@@ -34,8 +34,14 @@ int to_file(void* user, MPI_Datatype, int count, void* file, MPI_Offset position
     unsigned value = 0;
     std::memcpy(&value, static_cast<char*>(user) + 4 * (position + i), 4);
     value = ~value;
-    const unsigned char bytes[8] = {0, 0, 0, 0, static_cast<unsigned char>(value >> 24), static_cast<unsigned char>(value >> 16),
-                                    static_cast<unsigned char>(value >> 8), static_cast<unsigned char>(value)};
+    const unsigned char bytes[8] = {0,
+                                    0,
+                                    0,
+                                    0,
+                                    static_cast<unsigned char>(value >> 24),
+                                    static_cast<unsigned char>(value >> 16),
+                                    static_cast<unsigned char>(value >> 8),
+                                    static_cast<unsigned char>(value)};
     std::memcpy(static_cast<char*>(file) + 8 * i, bytes, 8);
   }
   return MPI_SUCCESS;
@@ -87,8 +93,9 @@ int main(int argc, char** argv) {
     for (int r = 0; r < s.size; ++r) {
       for (int i = 0; i < kCount; ++i) {
         const unsigned value = ~static_cast<unsigned>(r * 100000 + i);
-        expected.insert(expected.end(), {0, 0, 0, 0, static_cast<unsigned char>(value >> 24), static_cast<unsigned char>(value >> 16),
-                                         static_cast<unsigned char>(value >> 8), static_cast<unsigned char>(value)});
+        expected.insert(expected.end(),
+                        {0, 0, 0, 0, static_cast<unsigned char>(value >> 24), static_cast<unsigned char>(value >> 16),
+                         static_cast<unsigned char>(value >> 8), static_cast<unsigned char>(value)});
       }
     }
     CHECK_BYTES(posix_read(s.path("datarep")), expected, "converted file");
@@ -142,7 +149,8 @@ int main(int argc, char** argv) {
   // a conversion function that fails
   CHECK_OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "refusing", MPI_INFO_NULL));
   CHECK_CLASS(MPI_File_write_at(file, s.rank, &plain, 1, MPI_INT, &status), MPI_ERR_CONVERSION, MPI_ERR_OTHER);
-  CHECK_CLASS(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "never_registered", MPI_INFO_NULL), MPI_ERR_UNSUPPORTED_DATAREP);
+  CHECK_CLASS(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "never_registered", MPI_INFO_NULL),
+              MPI_ERR_UNSUPPORTED_DATAREP);
   CHECK_OK(MPI_File_close(&file));
   s.remove("datarep");
   return s.finish();

@@ -11,7 +11,8 @@ namespace {
 using Bytes = std::vector<unsigned char>;
 
 template <class T>
-void round_trip(const Session& s, MPI_Datatype type, const std::vector<T>& values, const Bytes& in_file, const char* what) {
+void round_trip(const Session& s, MPI_Datatype type, const std::vector<T>& values, const Bytes& in_file,
+                const char* what) {
   tally().context = what;
   const std::string name = "external" + std::to_string(s.rank);
   MPI_File file = s.open(MPI_COMM_SELF, name, MPI_MODE_RDWR | MPI_MODE_CREATE);
@@ -58,10 +59,14 @@ void basic_types(const Session& s) {
   round_trip<int64_t>(s, MPI_INT64_T, {-2}, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe}, "INT64_T");
   round_trip<uint16_t>(s, MPI_UINT16_T, {0xabcd}, {0xab, 0xcd}, "UINT16_T");
   round_trip<float>(s, MPI_FLOAT, {1.0f, -2.5f}, {0x3f, 0x80, 0, 0, 0xc0, 0x20, 0, 0}, "FLOAT");
-  round_trip<double>(s, MPI_DOUBLE, {1.0, -2.5}, {0x3f, 0xf0, 0, 0, 0, 0, 0, 0, 0xc0, 0x04, 0, 0, 0, 0, 0, 0}, "DOUBLE");
-  round_trip<std::complex<float>>(s, MPI_C_FLOAT_COMPLEX, {{1.0f, -2.5f}}, {0x3f, 0x80, 0, 0, 0xc0, 0x20, 0, 0}, "C_FLOAT_COMPLEX");
-  // IEEE quad: sign 1, exponent 15, fraction 112 bits. 1.5 = 0x3fff 8000..., -0.1L has a long fraction but must come back
-  round_trip<long double>(s, MPI_LONG_DOUBLE, {1.5L}, {0x3f, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, "LONG_DOUBLE");
+  round_trip<double>(s, MPI_DOUBLE, {1.0, -2.5}, {0x3f, 0xf0, 0, 0, 0, 0, 0, 0, 0xc0, 0x04, 0, 0, 0, 0, 0, 0},
+                     "DOUBLE");
+  round_trip<std::complex<float>>(s, MPI_C_FLOAT_COMPLEX, {{1.0f, -2.5f}}, {0x3f, 0x80, 0, 0, 0xc0, 0x20, 0, 0},
+                                  "C_FLOAT_COMPLEX");
+  // IEEE quad: sign 1, exponent 15, fraction 112 bits. 1.5 = 0x3fff 8000..., -0.1L has a long fraction but must come
+  // back
+  round_trip<long double>(s, MPI_LONG_DOUBLE, {1.5L}, {0x3f, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+                          "LONG_DOUBLE");
   round_trip<MPI_Offset>(s, MPI_OFFSET, {0x0102030405060708ll}, {1, 2, 3, 4, 5, 6, 7, 8}, "OFFSET");
   round_trip<MPI_Aint>(s, MPI_AINT, {258}, {0, 0, 0, 0, 0, 0, 1, 2}, "AINT");
 }
@@ -82,7 +87,8 @@ void derived_types(const Session& s) {
   make_visible(file, MPI_COMM_WORLD);
   Bytes expected;
   for (int i = 0; i < 3; ++i) {
-    for (int r = 0; r < s.size; ++r) expected.insert(expected.end(), {0, 0, 0, static_cast<unsigned char>(r * 10 + i + 1)});
+    for (int r = 0; r < s.size; ++r)
+      expected.insert(expected.end(), {0, 0, 0, static_cast<unsigned char>(r * 10 + i + 1)});
   }
   if (s.rank == 0) CHECK_BYTES(posix_read(s.path("derived")), expected, "interleaved longs");
   long back[6] = {7, 7, 7, 7, 7, 7};
@@ -124,11 +130,13 @@ void structs(const Session& s) {
   Mixed out[2] = {{1, 1.0, 2}, {3, -2.5, 4}};
   CHECK_OK(MPI_File_write_at(file, 0, out, 2, mixed, MPI_STATUS_IGNORE));
   CHECK_OK(MPI_File_sync(file));
-  CHECK_BYTES(posix_read(s.path(name)), (Bytes{0, 0, 0, 1, 0x3f, 0xf0, 0, 0, 0, 0, 0, 0, 0, 2,
-                                               0, 0, 0, 3, 0xc0, 0x04, 0, 0, 0, 0, 0, 0, 0, 4}), "struct in the file");
+  CHECK_BYTES(posix_read(s.path(name)),
+              (Bytes{0, 0, 0, 1, 0x3f, 0xf0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 3, 0xc0, 0x04, 0, 0, 0, 0, 0, 0, 0, 4}),
+              "struct in the file");
   Mixed in[2] = {};
   CHECK_OK(MPI_File_read_at(file, 0, in, 2, mixed, MPI_STATUS_IGNORE));
-  for (int i = 0; i < 2; ++i) CHECK(in[i].number == out[i].number && in[i].value == out[i].value && in[i].tail == out[i].tail);
+  for (int i = 0; i < 2; ++i)
+    CHECK(in[i].number == out[i].number && in[i].value == out[i].value && in[i].tail == out[i].tail);
   MPI_Type_free(&packed_struct);
   MPI_Type_free(&mixed);
   CHECK_OK(MPI_File_close(&file));

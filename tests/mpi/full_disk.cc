@@ -1,6 +1,6 @@
-// The disk fills up in the middle of collective and independent writes (launch.sh --fresh-fs 2m): who could not write is
-// told MPI_ERR_NO_SPACE, who was told success has all its bytes in the file, nobody hangs, and the handle works again when
-// there is room.
+// The disk fills up in the middle of collective and independent writes (launch.sh --fresh-fs 2m): who could not write
+// is told MPI_ERR_NO_SPACE, who was told success has all its bytes in the file, nobody hangs, and the handle works
+// again when there is room.
 #include "test.h"
 
 namespace {
@@ -26,8 +26,12 @@ int main(int argc, char** argv) {
     int code = MPI_SUCCESS;
     MPI_Request request;
     switch (kind) {
-      case 0: code = MPI_File_write_at_all(file, s.rank * length, data.data(), static_cast<int>(length), MPI_BYTE, &status); break;
-      case 1: code = MPI_File_write_at(file, s.rank * length, data.data(), static_cast<int>(length), MPI_BYTE, &status); break;
+      case 0:
+        code = MPI_File_write_at_all(file, s.rank * length, data.data(), static_cast<int>(length), MPI_BYTE, &status);
+        break;
+      case 1:
+        code = MPI_File_write_at(file, s.rank * length, data.data(), static_cast<int>(length), MPI_BYTE, &status);
+        break;
       case 2: code = MPI_File_write_ordered(file, data.data(), static_cast<int>(length), MPI_BYTE, &status); break;
       default:
         code = MPI_File_iwrite_at_all(file, s.rank * length, data.data(), static_cast<int>(length), MPI_BYTE, &request);

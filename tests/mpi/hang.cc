@@ -1,4 +1,5 @@
-// Canary of the watchdog: rank 0 never comes to the barrier. The run must end with exit code 99 and tell where everyone is.
+// Canary of the watchdog: rank 0 never comes to the barrier. The run must end with exit code 99 and tell where everyone
+// is.
 #include "test.h"
 
 int main(int argc, char** argv) {

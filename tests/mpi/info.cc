@@ -95,6 +95,21 @@ int main(int argc, char** argv) {
       CHECK_CLASS(code, MPI_ERR_INFO_VALUE, MPI_ERR_INFO);
     }
     MPI_Info_free(&wrong);
+    // a hint that was given is in force and reads back; the spelling of a size is the library's
+    MPI_Info asked = make_info({{"suiro_strided_write", "pwrite"},
+                                {"suiro_stage_bytes", "8192"},
+                                {"suiro_read_sieve_bytes", "0"},
+                                {"suiro_map_piece_below_bytes", "64"},
+                                {"suiro_on_error", "fail"}});
+    file = session.open(MPI_COMM_WORLD, "info", create, asked);
+    auto in_force = hints_of(file);
+    CHECK_EQ(in_force["suiro_strided_write"], "pwrite");
+    CHECK_EQ(in_force["suiro_on_error"], "fail");
+    CHECK_EQ(in_force["suiro_read_sieve_bytes"], "0");
+    CHECK(in_force["suiro_stage_bytes"] == "8192" || in_force["suiro_stage_bytes"] == "8KiB");
+    CHECK(in_force["suiro_map_piece_below_bytes"].rfind("64", 0) == 0);
+    CHECK_OK(MPI_File_close(&file));
+    MPI_Info_free(&asked);
     // the preset by hint
     MPI_Info by_hint = make_info({{"suiro_preset", session.preset().c_str()}});
     file = session.open(MPI_COMM_WORLD, "info", create, by_hint);

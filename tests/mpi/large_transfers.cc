@@ -1,5 +1,5 @@
-// One call that moves more than 2^31 bytes (label check-long: writes a file of 2.2 GiB per rank). The memory stays small:
-// the send type selects the same mebibyte again and again.
+// One call that moves more than 2^31 bytes (label check-long: writes a file of 2.2 GiB per rank). The memory stays
+// small: the send type selects the same mebibyte again and again.
 #include "test.h"
 
 int main(int argc, char** argv) {

@@ -114,7 +114,8 @@ void communicators_come_and_go(const Session& s) {
 void many_files(const Session& s) {
   constexpr int kFiles = 40;
   std::vector<MPI_File> files;
-  for (int i = 0; i < kFiles; ++i) files.push_back(s.open(MPI_COMM_WORLD, "many" + std::to_string(i), MPI_MODE_RDWR | MPI_MODE_CREATE));
+  for (int i = 0; i < kFiles; ++i)
+    files.push_back(s.open(MPI_COMM_WORLD, "many" + std::to_string(i), MPI_MODE_RDWR | MPI_MODE_CREATE));
   for (int i = 0; i < kFiles; ++i) {
     const int value = i * 100 + s.rank;
     CHECK_OK(MPI_File_write_at(files[static_cast<size_t>(i)], s.rank * 4, &value, 1, MPI_INT, MPI_STATUS_IGNORE));

@@ -1,5 +1,5 @@
-// Nonblocking calls: many requests open at once, waited for in any order and by every completion call, the datatype freed
-// before the wait, MPI_Cancel and MPI_Request_free, and a file closed before its requests are waited for.
+// Nonblocking calls: many requests open at once, waited for in any order and by every completion call, the datatype
+// freed before the wait, MPI_Cancel and MPI_Request_free, and a file closed before its requests are waited for.
 #include <algorithm>
 
 #include "operations.h"
@@ -14,7 +14,8 @@ using Buffers = std::vector<std::vector<int>>;
 Buffers make_buffers(int rank, int salt) {
   Buffers buffers(kRequests, std::vector<int>(kInts));
   for (int i = 0; i < kRequests; ++i) {
-    for (int k = 0; k < kInts; ++k) buffers[static_cast<size_t>(i)][static_cast<size_t>(k)] = salt * 10000000 + rank * 100000 + i * 100 + k;
+    for (int k = 0; k < kInts; ++k)
+      buffers[static_cast<size_t>(i)][static_cast<size_t>(k)] = salt * 10000000 + rank * 100000 + i * 100 + k;
   }
   return buffers;
 }
@@ -29,13 +30,16 @@ MPI_Datatype pair_type() {
 /// Starts request i of a rank: all kinds take turns. Collective kinds come at the same i on all ranks.
 int start(bool write, int i, MPI_File file, MPI_Offset offset, int* buffer, MPI_Datatype type, MPI_Request* request) {
   switch (i % 4) {
-    case 0: return write ? MPI_File_iwrite_at(file, offset, buffer, kInts / 2, type, request)
-                         : MPI_File_iread_at(file, offset, buffer, kInts / 2, type, request);
-    case 1: return write ? MPI_File_iwrite_at_all(file, offset, buffer, kInts / 2, type, request)
-                         : MPI_File_iread_at_all(file, offset, buffer, kInts / 2, type, request);
+    case 0:
+      return write ? MPI_File_iwrite_at(file, offset, buffer, kInts / 2, type, request)
+                   : MPI_File_iread_at(file, offset, buffer, kInts / 2, type, request);
+    case 1:
+      return write ? MPI_File_iwrite_at_all(file, offset, buffer, kInts / 2, type, request)
+                   : MPI_File_iread_at_all(file, offset, buffer, kInts / 2, type, request);
     case 2:
       CHECK_OK(MPI_File_seek(file, offset, MPI_SEEK_SET));
-      return write ? MPI_File_iwrite(file, buffer, kInts / 2, type, request) : MPI_File_iread(file, buffer, kInts / 2, type, request);
+      return write ? MPI_File_iwrite(file, buffer, kInts / 2, type, request)
+                   : MPI_File_iread(file, buffer, kInts / 2, type, request);
     default:
       CHECK_OK(MPI_File_seek(file, offset, MPI_SEEK_SET));
       return write ? MPI_File_iwrite_all(file, buffer, kInts / 2, type, request)
@@ -50,7 +54,8 @@ void finish_requests(int way, std::vector<MPI_Request>* requests, uint64_t seed)
     std::vector<size_t> order;
     for (size_t i = 0; i < requests->size(); ++i) order.push_back(i);
     Random random(seed);
-    for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[static_cast<size_t>(random.in(0, static_cast<int64_t>(i) - 1))]);
+    for (size_t i = order.size(); i > 1; --i)
+      std::swap(order[i - 1], order[static_cast<size_t>(random.in(0, static_cast<int64_t>(i) - 1))]);
     for (size_t i : order) {
       CHECK_OK(MPI_Wait(&(*requests)[i], &statuses[i]));
       CHECK_EQ(status_bytes(statuses[i]), bytes);
@@ -86,7 +91,8 @@ void many_at_once(const Session& s) {
     MPI_Datatype type = pair_type();
     for (int i = 0; i < kRequests; ++i) {
       const MPI_Offset offset = (i * s.size + s.rank) * kInts;
-      CHECK_OK(start(true, i, file, offset, buffers[static_cast<size_t>(i)].data(), type, &requests[static_cast<size_t>(i)]));
+      CHECK_OK(start(true, i, file, offset, buffers[static_cast<size_t>(i)].data(), type,
+                     &requests[static_cast<size_t>(i)]));
     }
     MPI_Type_free(&type);  // allowed at once: the call holds what it needs
     finish_requests(way, &requests, static_cast<uint64_t>(s.rank));
@@ -96,7 +102,8 @@ void many_at_once(const Session& s) {
     type = pair_type();
     for (int i = 0; i < kRequests; ++i) {
       const MPI_Offset offset = (i * s.size + s.rank) * kInts;
-      CHECK_OK(start(false, i, file, offset, buffers[static_cast<size_t>(i)].data(), type, &requests[static_cast<size_t>(i)]));
+      CHECK_OK(start(false, i, file, offset, buffers[static_cast<size_t>(i)].data(), type,
+                     &requests[static_cast<size_t>(i)]));
     }
     MPI_Type_free(&type);
     finish_requests(way, &requests, static_cast<uint64_t>(s.rank) + 77);
@@ -108,7 +115,8 @@ void many_at_once(const Session& s) {
       for (int r = 0; r < s.size; ++r) {
         const Buffers of_rank = make_buffers(r, way + 1);
         for (int i = 0; i < kRequests; ++i) {
-          std::memcpy(expected.data() + static_cast<size_t>((i * s.size + r) * kInts * 4), of_rank[static_cast<size_t>(i)].data(), kInts * 4);
+          std::memcpy(expected.data() + static_cast<size_t>((i * s.size + r) * kInts * 4),
+                      of_rank[static_cast<size_t>(i)].data(), kInts * 4);
         }
       }
       CHECK_BYTES(posix_read(s.path("nonblocking")), expected, "file written by requests");
@@ -156,7 +164,8 @@ void close_before_wait(const Session& s) {
   std::vector<int> values(5);
   for (int i = 0; i < 5; ++i) {
     values[static_cast<size_t>(i)] = s.rank * 10 + i;
-    CHECK_OK(MPI_File_iwrite_at(file, (s.rank * 5 + i) * 4, &values[static_cast<size_t>(i)], 1, MPI_INT, &requests[static_cast<size_t>(i)]));
+    CHECK_OK(MPI_File_iwrite_at(file, (s.rank * 5 + i) * 4, &values[static_cast<size_t>(i)], 1, MPI_INT,
+                                &requests[static_cast<size_t>(i)]));
   }
   CHECK_OK(MPI_File_close(&file));
   for (MPI_Request& request : requests) {

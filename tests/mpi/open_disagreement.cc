@@ -17,10 +17,13 @@ int main(int argc, char** argv) {
   };
   const std::string shared = session.path("shared");
   // different modes, the odd rank being the first, then the last
-  fails(shared, session.rank == last ? MPI_MODE_WRONLY | MPI_MODE_CREATE : create, {MPI_ERR_NOT_SAME, MPI_ERR_AMODE}, __LINE__);
-  fails(shared, session.rank == 0 ? MPI_MODE_WRONLY | MPI_MODE_CREATE : create, {MPI_ERR_NOT_SAME, MPI_ERR_AMODE}, __LINE__);
+  fails(shared, session.rank == last ? MPI_MODE_WRONLY | MPI_MODE_CREATE : create, {MPI_ERR_NOT_SAME, MPI_ERR_AMODE},
+        __LINE__);
+  fails(shared, session.rank == 0 ? MPI_MODE_WRONLY | MPI_MODE_CREATE : create, {MPI_ERR_NOT_SAME, MPI_ERR_AMODE},
+        __LINE__);
   // an impossible mode on one rank only
-  fails(shared, session.rank == last ? MPI_MODE_RDONLY | MPI_MODE_RDWR : create, {MPI_ERR_NOT_SAME, MPI_ERR_AMODE}, __LINE__);
+  fails(shared, session.rank == last ? MPI_MODE_RDONLY | MPI_MODE_RDWR : create, {MPI_ERR_NOT_SAME, MPI_ERR_AMODE},
+        __LINE__);
 
   // set_view: a wrong argument on one rank is that rank's error. set_view does not communicate (programs call it for
   // every write), so the others may succeed; nobody may hang, and the rank with the error keeps the view it had.
@@ -45,7 +48,8 @@ int main(int argc, char** argv) {
   CHECK_CLASS(MPI_File_seek_shared(file, session.rank == last ? 8 : 4, MPI_SEEK_SET), MPI_ERR_NOT_SAME, MPI_ERR_ARG);
   // one rank fails inside a collective data call: it gets its error, the others their data, and nobody waits for ever
   int value = session.rank;
-  code = MPI_File_write_at_all(file, session.rank * 4, &value, session.rank == last ? -1 : 1, MPI_INT, MPI_STATUS_IGNORE);
+  code =
+      MPI_File_write_at_all(file, session.rank * 4, &value, session.rank == last ? -1 : 1, MPI_INT, MPI_STATUS_IGNORE);
   if (session.rank == last) {
     CHECK_CLASS(code, MPI_ERR_COUNT, MPI_ERR_ARG);
   } else if (code == MPI_SUCCESS) {

@@ -16,9 +16,12 @@ int open_only(const Session& session, MPI_Comm comm, const std::string& name, in
 void bad_modes(const Session& s) {
   const int no_access[] = {0, MPI_MODE_CREATE, MPI_MODE_APPEND};
   for (int amode : no_access) CHECK_CLASS(open_only(s, MPI_COMM_WORLD, "modes", amode), MPI_ERR_AMODE);
-  const int bad[] = {MPI_MODE_RDONLY | MPI_MODE_WRONLY,   MPI_MODE_RDONLY | MPI_MODE_RDWR,
-                     MPI_MODE_WRONLY | MPI_MODE_RDWR,     MPI_MODE_RDONLY | MPI_MODE_CREATE,
-                     MPI_MODE_RDONLY | MPI_MODE_EXCL,     MPI_MODE_RDWR | MPI_MODE_SEQUENTIAL,
+  const int bad[] = {MPI_MODE_RDONLY | MPI_MODE_WRONLY,
+                     MPI_MODE_RDONLY | MPI_MODE_RDWR,
+                     MPI_MODE_WRONLY | MPI_MODE_RDWR,
+                     MPI_MODE_RDONLY | MPI_MODE_CREATE,
+                     MPI_MODE_RDONLY | MPI_MODE_EXCL,
+                     MPI_MODE_RDWR | MPI_MODE_SEQUENTIAL,
                      MPI_MODE_RDWR | MPI_MODE_SEQUENTIAL | MPI_MODE_CREATE};
   for (int amode : bad) CHECK_CLASS(open_only(s, MPI_COMM_WORLD, "modes", amode), MPI_ERR_AMODE);
   if (s.rank == 0) CHECK_EQ(posix_size(s.path("modes")), -1);  // none of them created anything
@@ -28,11 +31,13 @@ void create_and_excl(const Session& s) {
   for (int access : {MPI_MODE_RDONLY, MPI_MODE_WRONLY, MPI_MODE_RDWR}) {
     CHECK_CLASS(open_only(s, MPI_COMM_WORLD, "absent", access), MPI_ERR_NO_SUCH_FILE);
   }
-  CHECK_CLASS(open_only(s, MPI_COMM_WORLD, "absent", MPI_MODE_RDWR | MPI_MODE_EXCL), MPI_ERR_NO_SUCH_FILE, MPI_ERR_AMODE);
+  CHECK_CLASS(open_only(s, MPI_COMM_WORLD, "absent", MPI_MODE_RDWR | MPI_MODE_EXCL), MPI_ERR_NO_SUCH_FILE,
+              MPI_ERR_AMODE);
   CHECK_OK(open_only(s, MPI_COMM_WORLD, "created", MPI_MODE_WRONLY | MPI_MODE_CREATE | MPI_MODE_EXCL));
   if (s.rank == 0) CHECK_EQ(posix_size(s.path("created")), 0);
   MPI_Barrier(MPI_COMM_WORLD);
-  CHECK_CLASS(open_only(s, MPI_COMM_WORLD, "created", MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_EXCL), MPI_ERR_FILE_EXISTS);
+  CHECK_CLASS(open_only(s, MPI_COMM_WORLD, "created", MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_EXCL),
+              MPI_ERR_FILE_EXISTS);
   CHECK_OK(open_only(s, MPI_COMM_WORLD, "created", MPI_MODE_RDWR | MPI_MODE_CREATE));
   // an existing file keeps its content: MPI has no truncating open
   if (s.rank == 0) CHECK(posix_write(s.path("created"), "keep me", 7));
@@ -113,7 +118,8 @@ void sequential(const Session& s) {
   CHECK_CLASS(MPI_File_get_position(file, &offset), MPI_ERR_UNSUPPORTED_OPERATION);
   CHECK_CLASS(MPI_File_get_position_shared(file, &offset), MPI_ERR_UNSUPPORTED_OPERATION);
   CHECK_CLASS(MPI_File_get_byte_offset(file, 0, &offset), MPI_ERR_UNSUPPORTED_OPERATION);
-  CHECK_CLASS(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL), MPI_ERR_UNSUPPORTED_OPERATION, MPI_ERR_ARG);
+  CHECK_CLASS(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL), MPI_ERR_UNSUPPORTED_OPERATION,
+              MPI_ERR_ARG);
   CHECK_OK(MPI_File_set_view(file, MPI_DISPLACEMENT_CURRENT, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
   CHECK_OK(MPI_File_write_ordered(file, &value, 1, MPI_INT, MPI_STATUS_IGNORE));
   CHECK_OK(MPI_File_close(&file));
@@ -123,7 +129,8 @@ void sequential(const Session& s) {
     for (int pass = 0; pass < 2; ++pass) {
       for (int r = 0; r < s.size; ++r) {
         const int v = 7 + r;
-        expected.insert(expected.end(), reinterpret_cast<const unsigned char*>(&v), reinterpret_cast<const unsigned char*>(&v + 1));
+        expected.insert(expected.end(), reinterpret_cast<const unsigned char*>(&v),
+                        reinterpret_cast<const unsigned char*>(&v + 1));
       }
     }
     CHECK_BYTES(posix_read(s.path("stream")), expected, "sequential file");

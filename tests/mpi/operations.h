@@ -6,9 +6,20 @@
 namespace suiro_test {
 
 enum class Call {
-  kAt, kIat, kAtAll, kIatAll, kAtAllSplit,          // explicit offsets
-  kPlain, kI, kAll, kIall, kAllSplit,               // individual pointer
-  kShared, kIshared, kOrdered, kOrderedSplit,       // shared pointer
+  kAt,
+  kIat,
+  kAtAll,
+  kIatAll,
+  kAtAllSplit,          // explicit offsets
+  kPlain,
+  kI,
+  kAll,
+  kIall,
+  kAllSplit,               // individual pointer
+  kShared,
+  kIshared,
+  kOrdered,
+  kOrderedSplit,       // shared pointer
 };
 constexpr int kCalls = 14;
 
@@ -17,17 +28,22 @@ inline bool is_individual(Call call) { return call >= Call::kPlain && call <= Ca
 inline bool is_shared(Call call) { return call >= Call::kShared; }
 inline bool is_collective(Call call) {
   switch (call) {
-    case Call::kAtAll: case Call::kIatAll: case Call::kAtAllSplit: case Call::kAll: case Call::kIall: case Call::kAllSplit:
-    case Call::kOrdered: case Call::kOrderedSplit:
-      return true;
-    default:
-      return false;
+    case Call::kAtAll:
+    case Call::kIatAll:
+    case Call::kAtAllSplit:
+    case Call::kAll:
+    case Call::kIall:
+    case Call::kAllSplit:
+    case Call::kOrdered:
+    case Call::kOrderedSplit: return true;
+    default: return false;
   }
 }
 
 inline const char* call_name(Call call) {
-  static const char* names[kCalls] = {"at",  "i_at", "at_all", "i_at_all", "at_all_split", "plain",   "i",
-                                      "all", "i_all", "all_split", "shared", "i_shared",    "ordered", "ordered_split"};
+  static const char* names[kCalls] = {"at",     "i_at",     "at_all",  "i_at_all",     "at_all_split",
+                                      "plain",  "i",        "all",     "i_all",        "all_split",
+                                      "shared", "i_shared", "ordered", "ordered_split"};
   return names[static_cast<int>(call)];
 }
 
@@ -48,21 +64,25 @@ inline int write_by(Call call, MPI_File file, MPI_Offset offset, const void* buf
   int code = MPI_SUCCESS;
   switch (call) {
     case Call::kAt: return MPI_File_write_at(file, offset, buffer, count, type, status);
-    case Call::kIat: return complete(MPI_File_iwrite_at(file, offset, buffer, count, type, &request), &request, status, by_test);
+    case Call::kIat:
+      return complete(MPI_File_iwrite_at(file, offset, buffer, count, type, &request), &request, status, by_test);
     case Call::kAtAll: return MPI_File_write_at_all(file, offset, buffer, count, type, status);
-    case Call::kIatAll: return complete(MPI_File_iwrite_at_all(file, offset, buffer, count, type, &request), &request, status, by_test);
+    case Call::kIatAll:
+      return complete(MPI_File_iwrite_at_all(file, offset, buffer, count, type, &request), &request, status, by_test);
     case Call::kAtAllSplit:
       code = MPI_File_write_at_all_begin(file, offset, buffer, count, type);
       return code != MPI_SUCCESS ? code : MPI_File_write_at_all_end(file, buffer, status);
     case Call::kPlain: return MPI_File_write(file, buffer, count, type, status);
     case Call::kI: return complete(MPI_File_iwrite(file, buffer, count, type, &request), &request, status, by_test);
     case Call::kAll: return MPI_File_write_all(file, buffer, count, type, status);
-    case Call::kIall: return complete(MPI_File_iwrite_all(file, buffer, count, type, &request), &request, status, by_test);
+    case Call::kIall:
+      return complete(MPI_File_iwrite_all(file, buffer, count, type, &request), &request, status, by_test);
     case Call::kAllSplit:
       code = MPI_File_write_all_begin(file, buffer, count, type);
       return code != MPI_SUCCESS ? code : MPI_File_write_all_end(file, buffer, status);
     case Call::kShared: return MPI_File_write_shared(file, buffer, count, type, status);
-    case Call::kIshared: return complete(MPI_File_iwrite_shared(file, buffer, count, type, &request), &request, status, by_test);
+    case Call::kIshared:
+      return complete(MPI_File_iwrite_shared(file, buffer, count, type, &request), &request, status, by_test);
     case Call::kOrdered: return MPI_File_write_ordered(file, buffer, count, type, status);
     case Call::kOrderedSplit:
       code = MPI_File_write_ordered_begin(file, buffer, count, type);
@@ -77,21 +97,25 @@ inline int read_by(Call call, MPI_File file, MPI_Offset offset, void* buffer, in
   int code = MPI_SUCCESS;
   switch (call) {
     case Call::kAt: return MPI_File_read_at(file, offset, buffer, count, type, status);
-    case Call::kIat: return complete(MPI_File_iread_at(file, offset, buffer, count, type, &request), &request, status, by_test);
+    case Call::kIat:
+      return complete(MPI_File_iread_at(file, offset, buffer, count, type, &request), &request, status, by_test);
     case Call::kAtAll: return MPI_File_read_at_all(file, offset, buffer, count, type, status);
-    case Call::kIatAll: return complete(MPI_File_iread_at_all(file, offset, buffer, count, type, &request), &request, status, by_test);
+    case Call::kIatAll:
+      return complete(MPI_File_iread_at_all(file, offset, buffer, count, type, &request), &request, status, by_test);
     case Call::kAtAllSplit:
       code = MPI_File_read_at_all_begin(file, offset, buffer, count, type);
       return code != MPI_SUCCESS ? code : MPI_File_read_at_all_end(file, buffer, status);
     case Call::kPlain: return MPI_File_read(file, buffer, count, type, status);
     case Call::kI: return complete(MPI_File_iread(file, buffer, count, type, &request), &request, status, by_test);
     case Call::kAll: return MPI_File_read_all(file, buffer, count, type, status);
-    case Call::kIall: return complete(MPI_File_iread_all(file, buffer, count, type, &request), &request, status, by_test);
+    case Call::kIall:
+      return complete(MPI_File_iread_all(file, buffer, count, type, &request), &request, status, by_test);
     case Call::kAllSplit:
       code = MPI_File_read_all_begin(file, buffer, count, type);
       return code != MPI_SUCCESS ? code : MPI_File_read_all_end(file, buffer, status);
     case Call::kShared: return MPI_File_read_shared(file, buffer, count, type, status);
-    case Call::kIshared: return complete(MPI_File_iread_shared(file, buffer, count, type, &request), &request, status, by_test);
+    case Call::kIshared:
+      return complete(MPI_File_iread_shared(file, buffer, count, type, &request), &request, status, by_test);
     case Call::kOrdered: return MPI_File_read_ordered(file, buffer, count, type, status);
     case Call::kOrderedSplit:
       code = MPI_File_read_ordered_begin(file, buffer, count, type);

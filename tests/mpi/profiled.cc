@@ -1,5 +1,5 @@
-// Runs under the profiler of profiler.c, preloaded in front of Suiro (launch.sh --front): the profiler must see every call
-// once, and Suiro must serve the file all the same.
+// Runs under the profiler of profiler.c, preloaded in front of Suiro (launch.sh --front): the profiler must see every
+// call once, and Suiro must serve the file all the same.
 #include <dlfcn.h>
 
 #include "test.h"
@@ -11,7 +11,8 @@ int main(int argc, char** argv) {
   for (int round = 0; round < 3; ++round) {
     MPI_File file = s.open(MPI_COMM_WORLD, "profiled", MPI_MODE_RDWR | MPI_MODE_CREATE);  // checks who serves it
     const int value = s.rank + round;
-    for (int i = 0; i < 4; ++i) CHECK_OK(MPI_File_write_at(file, (s.rank * 4 + i) * 4, &value, 1, MPI_INT, MPI_STATUS_IGNORE));
+    for (int i = 0; i < 4; ++i)
+      CHECK_OK(MPI_File_write_at(file, (s.rank * 4 + i) * 4, &value, 1, MPI_INT, MPI_STATUS_IGNORE));
     // called by its profiling name: the profiler does not see it, Suiro does
     CHECK_OK(PMPI_File_write_at(file, (s.rank * 4) * 4, &value, 1, MPI_INT, MPI_STATUS_IGNORE));
     int back = -1;

@@ -11,7 +11,8 @@ int MPI_File_open(MPI_Comm comm, const char* name, int amode, MPI_Info info, MPI
   return PMPI_File_open(comm, name, amode, info, file);
 }
 
-int MPI_File_write_at(MPI_File file, MPI_Offset offset, const void* buffer, int count, MPI_Datatype type, MPI_Status* status) {
+int MPI_File_write_at(MPI_File file, MPI_Offset offset, const void* buffer, int count, MPI_Datatype type,
+                      MPI_Status* status) {
   ++writes;
   return PMPI_File_write_at(file, offset, buffer, count, type, status);
 }

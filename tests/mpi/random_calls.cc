@@ -1,7 +1,7 @@
 // Seeded random call sequences on one shared file from all ranks, against a model of the file that every rank keeps:
-// content, individual and shared pointers, view, size, atomicity. In each step either all ranks make a collective call or
-// one rank acts alone; between steps the file is made visible (sync-barrier-sync, or a barrier in atomic mode), so the
-// result is defined and the model is exact.
+// content, individual and shared pointers, view, size, atomicity. In each step either all ranks make a collective call
+// or one rank acts alone; between steps the file is made visible (sync-barrier-sync, or a barrier in atomic mode), so
+// the result is defined and the model is exact.
 #include <algorithm>
 #include <utility>
 
@@ -66,7 +66,9 @@ class Player {
 
   void play(int steps) {
     amode_ = MPI_MODE_CREATE | MPI_MODE_RDWR;
-    file_ = session_.open(MPI_COMM_WORLD, "calls", amode_);
+    MPI_Info hints = random_hints(random_);
+    file_ = session_.open(MPI_COMM_WORLD, "calls", amode_, hints);
+    MPI_Info_free(&hints);
     for (step_ = 0; step_ < steps; ++step_) {
       step();
       settle();
@@ -84,7 +86,8 @@ class Player {
 
   void context(const std::string& what) {
     what_ = what;
-    tally().context = context_ + " step " + std::to_string(step_) + " " + what + (history_.empty() ? "" : " after" + history_);
+    tally().context =
+        context_ + " step " + std::to_string(step_) + " " + what + (history_.empty() ? "" : " after" + history_);
   }
 
   /// What one step wrote must be visible to all before the next.
@@ -124,7 +127,8 @@ class Player {
       counts.push_back(random_.one_in(6) ? 0 : random_.in(1, 12));
       offsets.push_back(base + random_.in(0, 80));
     }
-    context(std::string(write ? "write " : "read ") + call_name(call) + (actor < 0 ? "" : " by " + std::to_string(actor)));
+    context(std::string(write ? "write " : "read ") + call_name(call) +
+            (actor < 0 ? "" : " by " + std::to_string(actor)));
     if (write && actor < 0 && (is_explicit(call) || is_individual(call)) && session_.size > 1) {
       separate(call, base, &offsets);
     }
@@ -179,7 +183,8 @@ class Player {
     }
     data.push_back(0);  // never an empty buffer
     MPI_Status status;
-    CHECK_OK(write_by(call, file_, offset, data.data(), static_cast<int>(count), memory_type(etype_bytes), &status, by_test));
+    CHECK_OK(write_by(call, file_, offset, data.data(), static_cast<int>(count), memory_type(etype_bytes), &status,
+                      by_test));
     check_status(status, count * etype_bytes, etype_bytes);
   }
 
@@ -187,7 +192,8 @@ class Player {
     const int64_t etype_bytes = mine().etype_bytes;
     std::vector<unsigned char> data(static_cast<size_t>(count * etype_bytes) + 1, 0xA5);
     MPI_Status status;
-    CHECK_OK(read_by(call, file_, offset, data.data(), static_cast<int>(count), memory_type(etype_bytes), &status, by_test));
+    CHECK_OK(
+        read_by(call, file_, offset, data.data(), static_cast<int>(count), memory_type(etype_bytes), &status, by_test));
     check_status(status, static_cast<int64_t>(expected.size()), etype_bytes);
     CHECK_EQ(data.back(), 0xA5);
     data.resize(expected.size());
@@ -402,7 +408,7 @@ class Player {
 int main(int argc, char** argv) {
   Session session(argc, argv);
   const auto seed = static_cast<uint64_t>(env_number("SUIRO_TEST_SEED", 20263));
-  const int64_t rounds = env_number("SUIRO_TEST_ROUNDS", 100) / 10;  // a round here is ten times as long as elsewhere
+  const int64_t rounds = env_number("SUIRO_TEST_ROUNDS", 300) / 10;  // a round here is ten times as long as elsewhere
   for_each_round(rounds, [&](int64_t round) { Player(session, seed, round).play(60); });
   tally().context.clear();
   return session.finish();

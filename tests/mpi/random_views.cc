@@ -97,11 +97,26 @@ Type cells_type(Random& random, const Type& etype, const std::vector<int64_t>& c
   MPI_Datatype mpi;
   const char* name = "";
   switch (random.in(0, 4)) {
-    case 0: MPI_Type_indexed(n, ones.data(), places.data(), etype.mpi, &mpi); name = "indexed"; break;
-    case 1: MPI_Type_create_indexed_block(n, 1, places.data(), etype.mpi, &mpi); name = "indexed_block"; break;
-    case 2: MPI_Type_create_hindexed(n, ones.data(), byte_places.data(), etype.mpi, &mpi); name = "hindexed"; break;
-    case 3: MPI_Type_create_hindexed_block(n, 1, byte_places.data(), etype.mpi, &mpi); name = "hindexed_block"; break;
-    default: MPI_Type_create_struct(n, ones.data(), byte_places.data(), members.data(), &mpi); name = "struct"; break;
+    case 0:
+      MPI_Type_indexed(n, ones.data(), places.data(), etype.mpi, &mpi);
+      name = "indexed";
+      break;
+    case 1:
+      MPI_Type_create_indexed_block(n, 1, places.data(), etype.mpi, &mpi);
+      name = "indexed_block";
+      break;
+    case 2:
+      MPI_Type_create_hindexed(n, ones.data(), byte_places.data(), etype.mpi, &mpi);
+      name = "hindexed";
+      break;
+    case 3:
+      MPI_Type_create_hindexed_block(n, 1, byte_places.data(), etype.mpi, &mpi);
+      name = "hindexed_block";
+      break;
+    default:
+      MPI_Type_create_struct(n, ones.data(), byte_places.data(), members.data(), &mpi);
+      name = "struct";
+      break;
   }
   std::string text = std::string("cells:") + name + "(";
   for (int64_t c : cells) text += std::to_string(c) + ",";
@@ -165,7 +180,8 @@ std::vector<View> make_views(Random& random, Layout layout, const Type& etype, i
         Random same(seed);
         view.displacement = base;
         view.filetype = random_filetype(same, etype);
-        view.filetype = stretched(std::move(view.filetype), types_internal::round_up(view.filetype.true_upper(), etype.extent));
+        view.filetype =
+            stretched(std::move(view.filetype), types_internal::round_up(view.filetype.true_upper(), etype.extent));
       }
       return views;
     }
@@ -174,26 +190,28 @@ std::vector<View> make_views(Random& random, Layout layout, const Type& etype, i
 }
 
 /// The calls of a phase, one list per rank; entry i has the same call on all ranks, other parameters differ.
-std::vector<std::vector<Operation>> make_operations(Random& random, Layout layout, const Type& etype, int ranks, bool write) {
+std::vector<std::vector<Operation>> make_operations(Random& random, Layout layout, const Type& etype, int ranks,
+                                                    bool write) {
   std::vector<std::vector<Operation>> all(static_cast<size_t>(ranks));
   const int64_t rounds = random.in(1, 4);
   bool positioned = false;  // the individual pointers stand where the layout wants them
   for (int64_t i = 0; i < rounds; ++i) {
-    const Call call = layout == Layout::kCommon ? static_cast<Call>(random.in(static_cast<int>(Call::kShared), kCalls - 1))
-                                                : static_cast<Call>(random.in(0, static_cast<int>(Call::kShared) - 1));
+    const Call call = layout == Layout::kCommon
+                          ? static_cast<Call>(random.in(static_cast<int>(Call::kShared), kCalls - 1))
+                          : static_cast<Call>(random.in(0, static_cast<int>(Call::kShared) - 1));
     for (int r = 0; r < ranks; ++r) {
       Operation op;
       op.call = call;
       op.id = static_cast<uint64_t>(i);
       TypeRules rules;
       rules.allow_overlap = write;
-      rules.max_bytes = 1024;
+      rules.max_bytes = random.one_in(4) ? 8192 : 1024;
       op.memory = random_type(random, rules, etype, static_cast<int>(random.in(0, 3)));
       op.count = random.one_in(6) ? 0 : random.in(1, 3);
       // items in memory that overlap each other must not receive data
       if (!write && !op.memory.free_of_overlap(op.count)) op.count = 1;
       op.offset = random.in(0, 40);
-      if (layout == Layout::kDefault && write) op.offset += r * 8192;
+      if (layout == Layout::kDefault && write) op.offset += r * 32768;
       op.seek = !positioned || random.one_in(3);
       op.by_test = random.one_in(2);
       all[static_cast<size_t>(r)].push_back(std::move(op));
@@ -250,7 +268,8 @@ void in_turn(const Operation& op, int ranks, int rank, Body body) {
 
 void write_phase(const Round& round, MPI_File file, const std::vector<Operation>& mine, const std::string& context) {
   for (const Operation& op : mine) {
-    tally().context = context + " write " + call_name(op.call) + " " + std::to_string(op.count) + " x " + op.memory.text;
+    tally().context =
+        context + " write " + call_name(op.call) + " " + std::to_string(op.count) + " x " + op.memory.text;
     Memory memory(op.memory, op.count);
     for (int64_t i = 0; i < memory.data_bytes(); ++i) {
       memory.byte(i) = stamp(static_cast<uint64_t>(round.rank), op.id, static_cast<uint64_t>(op.memory.at(i)));
@@ -258,7 +277,8 @@ void write_phase(const Round& round, MPI_File file, const std::vector<Operation>
     if (is_individual(op.call) && op.seek) CHECK_OK(MPI_File_seek(file, op.offset, MPI_SEEK_SET));
     in_turn(op, round.ranks, round.rank, [&] {
       MPI_Status status;
-      CHECK_OK(write_by(op.call, file, op.offset, memory.buffer(), static_cast<int>(op.count), op.memory.mpi, &status, op.by_test));
+      CHECK_OK(write_by(op.call, file, op.offset, memory.buffer(), static_cast<int>(op.count), op.memory.mpi, &status,
+                        op.by_test));
       CHECK_EQ(status_bytes(status), memory.data_bytes());
     });
     CHECK_EQ(memory.trespasses(), 0);
@@ -266,7 +286,8 @@ void write_phase(const Round& round, MPI_File file, const std::vector<Operation>
 }
 
 void read_phase(const Round& round, MPI_File file, const View& view, const std::vector<Operation>& mine,
-                const std::vector<int64_t>& starts, int64_t etype_size, const Content& content, const std::string& context) {
+                const std::vector<int64_t>& starts, int64_t etype_size, const Content& content,
+                const std::string& context) {
   const auto end = static_cast<int64_t>(content.size());
   for (size_t k = 0; k < mine.size(); ++k) {
     const Operation& op = mine[k];
@@ -278,7 +299,8 @@ void read_phase(const Round& round, MPI_File file, const View& view, const std::
     int64_t received = -1;
     in_turn(op, round.ranks, round.rank, [&] {
       MPI_Status status;
-      CHECK_OK(read_by(op.call, file, op.offset, memory.buffer(), static_cast<int>(op.count), op.memory.mpi, &status, op.by_test));
+      CHECK_OK(read_by(op.call, file, op.offset, memory.buffer(), static_cast<int>(op.count), op.memory.mpi, &status,
+                       op.by_test));
       received = status_bytes(status);
     });
     int64_t available = 0;
@@ -288,7 +310,8 @@ void read_phase(const Round& round, MPI_File file, const View& view, const std::
     for (int64_t i = available - 1; i >= 0; --i) {
       if (memory.byte(i) != content[static_cast<size_t>(view.byte(starts[k] * etype_size + i))]) wrong = i;
     }
-    record(wrong < 0, __FILE__, __LINE__, "data byte %lld read from file byte %lld is wrong", static_cast<long long>(wrong),
+    record(wrong < 0, __FILE__, __LINE__, "data byte %lld read from file byte %lld is wrong",
+           static_cast<long long>(wrong),
            wrong < 0 ? 0LL : static_cast<long long>(view.byte(starts[k] * etype_size + wrong)));
     CHECK_EQ(memory.trespasses(), 0);
   }
@@ -328,7 +351,8 @@ void run_round(const Round& round, uint64_t seed, int64_t number) {
   }
   if (round.canary && !expected.empty()) expected[expected.size() / 2] ^= 1;
 
-  MPI_File file = round.session.open(MPI_COMM_WORLD, "views", MPI_MODE_CREATE | MPI_MODE_RDWR);
+  MPI_Info hints = random_hints(random);
+  MPI_File file = round.session.open(MPI_COMM_WORLD, "views", MPI_MODE_CREATE | MPI_MODE_RDWR, hints);
   if (layout != Layout::kDefault) set_view(file, mine, etype);
   if (random.one_in(2)) {  // the view keeps what it needs of the types
     mine.filetype.free();
@@ -346,7 +370,8 @@ void run_round(const Round& round, uint64_t seed, int64_t number) {
   }
   if (round.rank == 0) CHECK_BYTES(posix_read(round.session.path("views")), expected, "file content");
   MPI_Barrier(MPI_COMM_WORLD);
-  if (reopen) file = round.session.open(MPI_COMM_WORLD, "views", MPI_MODE_RDONLY);
+  if (reopen) file = round.session.open(MPI_COMM_WORLD, "views", MPI_MODE_RDONLY, hints);
+  MPI_Info_free(&hints);
 
   for (int64_t pass = random.in(1, 2); pass > 0; --pass) {
     const bool common = random.one_in(4);
@@ -362,7 +387,8 @@ void run_round(const Round& round, uint64_t seed, int64_t number) {
         for (int64_t i = 0; i < count; ++i) assembly.add(i * stride, 1);
         MPI_Datatype mpi;
         MPI_Type_create_hvector(static_cast<int>(count), 1, stride, MPI_INT, &mpi);
-        view.filetype = assembly.finish(mpi, "overlapping hvector(" + std::to_string(count) + "," + std::to_string(stride) + ")");
+        view.filetype =
+            assembly.finish(mpi, "overlapping hvector(" + std::to_string(count) + "," + std::to_string(stride) + ")");
         MPI_Type_commit(&view.filetype.mpi);
         view.displacement = random.in(0, 20);
         read_views.push_back(std::move(view));
@@ -375,12 +401,14 @@ void run_round(const Round& round, uint64_t seed, int64_t number) {
         view.filetype = random_filetype(random, read_etype);
         view.displacement = random.in(0, 100);
         if (view.filetype.lower != 0 || view.filetype.extent < view.filetype.true_upper()) {
-          view.filetype = stretched(std::move(view.filetype), types_internal::round_up(view.filetype.true_upper(), read_etype.extent));
+          view.filetype = stretched(std::move(view.filetype),
+                                    types_internal::round_up(view.filetype.true_upper(), read_etype.extent));
         }
         read_views.push_back(std::move(view));
       }
     }
-    auto read_plan = make_operations(random, common ? Layout::kCommon : Layout::kDefault, read_etype, round.ranks, false);
+    auto read_plan =
+        make_operations(random, common ? Layout::kCommon : Layout::kDefault, read_etype, round.ranks, false);
     if (overlapping) {  // where the end of the file cuts an overlapping view, "how much was read" has no one answer
       for (size_t r = 0; r < read_plan.size(); ++r) {
         for (Operation& op : read_plan[r]) {
@@ -391,14 +419,14 @@ void run_round(const Round& round, uint64_t seed, int64_t number) {
     }
     const auto read_starts = start_offsets(read_plan, read_etype.size());
     const View& view = read_views[static_cast<size_t>(round.rank)];
-    const std::string read_context = context + "\n    reading: etype " + read_etype.text + " filetype " + view.filetype.text +
-                                     " displacement " + std::to_string(view.displacement);
+    const std::string read_context = context + "\n    reading: etype " + read_etype.text + " filetype " +
+                                     view.filetype.text + " displacement " + std::to_string(view.displacement);
     tally().context = read_context;
     check_type(view.filetype);
     set_view(file, view, read_etype);
     if (!round.canary) {
-      read_phase(round, file, view, read_plan[static_cast<size_t>(round.rank)], read_starts[static_cast<size_t>(round.rank)],
-                 read_etype.size(), expected, read_context);
+      read_phase(round, file, view, read_plan[static_cast<size_t>(round.rank)],
+                 read_starts[static_cast<size_t>(round.rank)], read_etype.size(), expected, read_context);
     }
     free_all(&read_views, &read_plan);
     read_etype.free();
@@ -415,9 +443,10 @@ void run_round(const Round& round, uint64_t seed, int64_t number) {
 int main(int argc, char** argv) {
   Session session(argc, argv);
   const auto seed = static_cast<uint64_t>(env_number("SUIRO_TEST_SEED", 20261));
-  const int64_t rounds = env_number("SUIRO_TEST_ROUNDS", 80);
+  const int64_t rounds = env_number("SUIRO_TEST_ROUNDS", 120);
   const bool canary = env_number("SUIRO_TEST_CANARY", 0) == 1;
-  for_each_round(rounds, [&](int64_t number) { run_round({session, session.size, session.rank, canary}, seed, number); });
+  for_each_round(rounds,
+                 [&](int64_t number) { run_round({session, session.size, session.rank, canary}, seed, number); });
   tally().context.clear();
   return session.finish();
 }

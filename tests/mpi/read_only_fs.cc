@@ -1,5 +1,5 @@
-// A read-only file system (launch.sh --read-only-fs): creating and opening for writing fail with MPI_ERR_READ_ONLY on all
-// ranks, reading works.
+// A read-only file system (launch.sh --read-only-fs): creating and opening for writing fail with MPI_ERR_READ_ONLY on
+// all ranks, reading works.
 #include "test.h"
 
 int main(int argc, char** argv) {
@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
   CHECK_OK(MPI_File_read_at_all(file, 0, text, 9, MPI_CHAR, &status));
   CHECK_EQ(std::string(text), "read only");
   CHECK_OK(MPI_File_close(&file));
-  if (s.rank == 0) CHECK_CLASS(MPI_File_delete(s.path("present").c_str(), MPI_INFO_NULL), MPI_ERR_READ_ONLY, MPI_ERR_ACCESS);
+  if (s.rank == 0)
+    CHECK_CLASS(MPI_File_delete(s.path("present").c_str(), MPI_INFO_NULL), MPI_ERR_READ_ONLY, MPI_ERR_ACCESS);
   return s.finish();
 }

@@ -1,5 +1,6 @@
 // The shared file pointer: every record exactly once and without a gap whatever the mix of sizes and calls, reads hand
-// out every record once, ordered calls follow the ranks, and the pointer moves on while a rank computes without calling MPI.
+// out every record once, ordered calls follow the ranks, and the pointer moves on while a rank computes without calling
+// MPI.
 #include <algorithm>
 #include <set>
 
@@ -61,7 +62,8 @@ void each_record_once(const Session& s) {
       CHECK(sane);
       if (!sane) break;
       const std::vector<int> record = make_record(rank, number);
-      CHECK(at + record.size() <= data.size() && std::equal(record.begin(), record.end(), data.begin() + static_cast<long>(at)));
+      CHECK(at + record.size() <= data.size() &&
+            std::equal(record.begin(), record.end(), data.begin() + static_cast<long>(at)));
       CHECK(found.insert({rank, number}).second);
       at += record.size();
     }
@@ -102,7 +104,8 @@ void ordered(const Session& s) {
   std::vector<unsigned char> expected;
   MPI_Offset total = 0;
   for (int round = 0; round < 6; ++round) {
-    std::vector<char> mine(static_cast<size_t>((s.rank * 7 + round * 3) % 11), static_cast<char>('a' + (s.rank + round) % 26));
+    std::vector<char> mine(static_cast<size_t>((s.rank * 7 + round * 3) % 11),
+                           static_cast<char>('a' + (s.rank + round) % 26));
     MPI_Status status;
     if (round % 2 == 0) {
       CHECK_OK(MPI_File_write_ordered(file, mine.data(), static_cast<int>(mine.size()), MPI_CHAR, &status));

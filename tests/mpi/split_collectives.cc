@@ -1,5 +1,5 @@
-// Split collectives: all five kinds, writing and reading, with work between begin and end; and the rule that a handle has
-// at most one of them under way (MPI-4.0 section 14.4.5).
+// Split collectives: all five kinds, writing and reading, with work between begin and end; and the rule that a handle
+// has at most one of them under way (MPI-4.0 section 14.4.5).
 #include "operations.h"
 
 int main(int argc, char** argv) {
@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
     CHECK(MPI_File_write_at_all_begin(file, 0, data.data(), 0, MPI_INT) != MPI_SUCCESS);  // a second one
     CHECK(MPI_File_read_all_begin(file, back.data(), 0, MPI_INT) != MPI_SUCCESS);
     CHECK(MPI_File_read_at_all_end(file, back.data(), MPI_STATUS_IGNORE) != MPI_SUCCESS);  // the wrong end
-    CHECK_OK(MPI_File_write_at_all_end(file, data.data(), MPI_STATUS_IGNORE));             // the right one still works
+    CHECK_OK(MPI_File_write_at_all_end(file, data.data(), MPI_STATUS_IGNORE));  // the right one still works
   }
   CHECK_OK(MPI_File_close(&file));
   MPI_Barrier(MPI_COMM_WORLD);

@@ -180,19 +180,20 @@ bool record_equal(const A& a, const B& b, const char* file, int line, const char
 #define CHECK_OK(call) ::suiro_test::record_class((call), {MPI_SUCCESS}, __FILE__, __LINE__, #call)
 /// CALL must fail with one of the error classes that follow.
 #define CHECK_CLASS(call, ...) ::suiro_test::record_class((call), {__VA_ARGS__}, __FILE__, __LINE__, #call)
-#define REQUIRE(cond)                                                             \
-  do {                                                                            \
+#define REQUIRE(cond)                                                                \
+  do {                                                                               \
     if (!::suiro_test::record((cond), __FILE__, __LINE__, "(required) %s", #cond)) { \
-      std::fflush(nullptr);                                                       \
-      MPI_Abort(MPI_COMM_WORLD, ::suiro_test::kExitAborted);                      \
-    }                                                                             \
+      std::fflush(nullptr);                                                          \
+      MPI_Abort(MPI_COMM_WORLD, ::suiro_test::kExitAborted);                         \
+    }                                                                                \
   } while (0)
 
 inline void print_where(int) {
   const Tally& t = tally();
   char text[4352];
-  int length = std::snprintf(text, sizeof text, "[rank %d] HANG: no end after the time limit; last check at %s:%d%s%.4000s\n",
-                             t.rank, t.last_file, t.last_line, t.context.empty() ? "" : " in ", t.context.c_str());
+  int length =
+      std::snprintf(text, sizeof text, "[rank %d] HANG: no end after the time limit; last check at %s:%d%s%.4000s\n",
+                    t.rank, t.last_file, t.last_line, t.context.empty() ? "" : " in ", t.context.c_str());
   if (length > static_cast<int>(sizeof text) - 1) length = sizeof text - 1;
   (void)!write(STDERR_FILENO, text, static_cast<size_t>(length));
   void* frames[64];
@@ -294,7 +295,8 @@ class Session {
   std::string preset_;
 };
 
-// --- the plain POSIX side ---------------------------------------------------------------------------------------------
+// --- the plain POSIX side
+// ---------------------------------------------------------------------------------------------
 
 /// The whole file by open/read, the reference against which MPI's view of the file is judged. Empty when missing.
 inline std::vector<unsigned char> posix_read(const std::string& path) {
@@ -368,17 +370,8 @@ inline void free_unless_named(MPI_Datatype type) {
   if (combiner != MPI_COMBINER_NAMED) MPI_Type_free(&type);
 }
 
-/// Calls `body(round)` for the rounds asked for, the watchdog's time starting anew for each.
-template <class Body>
-void for_each_round(int64_t rounds, Body body) {
-  const int64_t only = env_number("SUIRO_TEST_ONLY_ROUND", -1);
-  for (int64_t round = only < 0 ? 0 : only; round < (only < 0 ? rounds : only + 1); ++round) {
-    still_alive();
-    body(round);
-  }
-}
-
-// --- repeatable randomness ----------------------------------------------------------------------------------------------
+// --- repeatable randomness
+// ----------------------------------------------------------------------------------------------
 
 /// splitmix64: the same sequence everywhere for the same seed.
 class Random {
@@ -399,6 +392,31 @@ class Random {
  private:
   uint64_t state_;
 };
+
+/// Random settings of how Suiro moves the data, as hints; to be freed. They must never change what is in the file.
+inline MPI_Info random_hints(Random& random) {
+  MPI_Info info;
+  MPI_Info_create(&info);
+  const auto choose = [&](const char* key, std::initializer_list<const char*> values) {
+    const char* value = values.begin()[random.in(0, static_cast<int64_t>(values.size()) - 1)];
+    if (*value != '\0' && !native()) MPI_Info_set(info, key, value);
+  };
+  choose("suiro_strided_write", {"", "auto", "pwrite", "map"});
+  choose("suiro_map_piece_below_bytes", {"", "0", "8", "1M"});
+  choose("suiro_read_sieve_bytes", {"", "0", "1", "100", "4096"});
+  choose("suiro_stage_bytes", {"", "4096", "4097"});
+  return info;
+}
+
+/// Calls `body(round)` for the rounds asked for, the watchdog's time starting anew for each.
+template <class Body>
+void for_each_round(int64_t rounds, Body body) {
+  const int64_t only = env_number("SUIRO_TEST_ONLY_ROUND", -1);
+  for (int64_t round = only < 0 ? 0 : only; round < (only < 0 ? rounds : only + 1); ++round) {
+    still_alive();
+    body(round);
+  }
+}
 
 /// A seed that depends on all its arguments.
 template <class... Parts>

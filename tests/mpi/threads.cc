@@ -1,5 +1,5 @@
-// MPI_THREAD_MULTIPLE: threads of one rank use the same handle and different handles at once. CHECK is not for threads, so
-// each thread counts its failures and the main thread checks the sum.
+// MPI_THREAD_MULTIPLE: threads of one rank use the same handle and different handles at once. CHECK is not for threads,
+// so each thread counts its failures and the main thread checks the sum.
 #include <algorithm>
 #include <atomic>
 #include <thread>
@@ -12,7 +12,9 @@ constexpr int kThreads = 4;
 constexpr int kOperations = 40;
 constexpr int kInts = 64;
 
-int value_of(int rank, int thread, int operation, int index) { return ((rank * 16 + thread) * 64 + operation) * 64 + index; }
+int value_of(int rank, int thread, int operation, int index) {
+  return ((rank * 16 + thread) * 64 + operation) * 64 + index;
+}
 
 template <class Body>
 void in_threads(Body body) {

@@ -20,8 +20,8 @@ int main(int argc, char** argv) {
     for (int64_t i = 0; i < memory.data_bytes(); ++i) memory.byte(i) = static_cast<unsigned char>(random.next());
     for (int64_t i = 0; i < memory.data_bytes(); ++i) expected.push_back(memory.byte(i));
     int position = 0;
-    CHECK_OK(MPI_Pack(memory.buffer(), static_cast<int>(count), type.mpi, packed.data(), static_cast<int>(packed.size()),
-                      &position, MPI_COMM_SELF));
+    CHECK_OK(MPI_Pack(memory.buffer(), static_cast<int>(count), type.mpi, packed.data(),
+                      static_cast<int>(packed.size()), &position, MPI_COMM_SELF));
     CHECK_BYTES(packed, expected, "MPI_Pack against the reference");
     type.free();
   });

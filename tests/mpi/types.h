@@ -1,6 +1,7 @@
-// Random derived datatypes, each built twice: as an MPI datatype, and as the plain list of bytes it selects, expanded by
-// the simple code below straight from the definitions in MPI-4.0 chapter 5. Suiro's and the MPI's own datatype code take
-// no part in that list; only the padding of a struct's extent, which the standard leaves to the MPI, is asked of it.
+// Random derived datatypes, each built twice: as an MPI datatype, and as the plain list of bytes it selects, expanded
+// by the simple code below straight from the definitions in MPI-4.0 chapter 5. Suiro's and the MPI's own datatype code
+// take no part in that list; only the padding of a struct's extent, which the standard leaves to the MPI, is asked of
+// it.
 #pragma once
 
 #include <algorithm>
@@ -22,9 +23,7 @@ struct Type {
   int64_t true_lower() const { return bytes.empty() ? 0 : *std::min_element(bytes.begin(), bytes.end()); }
   int64_t true_upper() const { return bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end()) + 1; }
   /// Data byte `index` of an unlimited sequence of this type.
-  int64_t at(int64_t index) const {
-    return bytes[static_cast<size_t>(index % size())] + index / size() * extent;
-  }
+  int64_t at(int64_t index) const { return bytes[static_cast<size_t>(index % size())] + index / size() * extent; }
   /// No byte twice in `count` consecutive items.
   bool free_of_overlap(int64_t count) const {
     std::vector<int64_t> all;
@@ -149,7 +148,8 @@ inline void random_blocks(Random& random, const TypeRules& rules, const Type& ch
 }
 
 /// Indices of one dimension that a process owns (MPI-4.0 section 5.1.4).
-inline std::vector<int64_t> owned_indices(int64_t gsize, int distribution, int argument, int processes, int coordinate) {
+inline std::vector<int64_t> owned_indices(int64_t gsize, int distribution, int argument, int processes,
+                                          int coordinate) {
   std::vector<int64_t> owned;
   if (distribution == MPI_DISTRIBUTE_NONE) {
     for (int64_t i = 0; i < gsize; ++i) owned.push_back(i);
@@ -224,7 +224,8 @@ inline Type random_darray(Random& random, int processes, int rank, const Type& c
         distribution = MPI_DISTRIBUTE_BLOCK;
         name = "block";
         // an own block size must cover the array: block * processes >= gsize
-        if (random.one_in(2)) argument = (gsize + processes_here - 1) / processes_here + static_cast<int>(random.in(0, 1));
+        if (random.one_in(2))
+          argument = (gsize + processes_here - 1) / processes_here + static_cast<int>(random.in(0, 1));
       } else {
         distribution = MPI_DISTRIBUTE_CYCLIC;
         name = "cyclic";
@@ -235,9 +236,10 @@ inline Type random_darray(Random& random, int processes, int rank, const Type& c
     sizes64.push_back(gsize);
     distributions.push_back(distribution);
     arguments.push_back(argument);
-    selected.push_back(owned_indices(gsize, distribution, argument, processes_here, coordinates[static_cast<size_t>(d)]));
-    text += std::string(",") + name + "(" + number(gsize) + (argument == MPI_DISTRIBUTE_DFLT_DARG ? "" : "/" + number(argument)) +
-            ")x" + number(processes_here);
+    selected.push_back(
+        owned_indices(gsize, distribution, argument, processes_here, coordinates[static_cast<size_t>(d)]));
+    text += std::string(",") + name + "(" + number(gsize) +
+            (argument == MPI_DISTRIBUTE_DFLT_DARG ? "" : "/" + number(argument)) + ")x" + number(processes_here);
   }
   MPI_Datatype mpi;
   MPI_Type_create_darray(processes, rank, dims, sizes.data(), distributions.data(), arguments.data(), grid.data(),
@@ -271,8 +273,8 @@ inline Type random_subarray(Random& random, const Type& child) {
   }
   const bool fortran = random.one_in(2);
   MPI_Datatype mpi;
-  MPI_Type_create_subarray(dims, sizes.data(), subsizes.data(), starts.data(), fortran ? MPI_ORDER_FORTRAN : MPI_ORDER_C,
-                           child.mpi, &mpi);
+  MPI_Type_create_subarray(dims, sizes.data(), subsizes.data(), starts.data(),
+                           fortran ? MPI_ORDER_FORTRAN : MPI_ORDER_C, child.mpi, &mpi);
   Assembly assembly(child);
   for (int64_t p : array_positions(sizes64, selected, fortran)) assembly.add(p * child.extent, 1);
   Type t = assembly.finish(mpi, text + (fortran ? "F," : "C,") + child.text + ")");
@@ -296,7 +298,8 @@ inline Type resized(const Type& child, int64_t lower, int64_t extent) {
 inline Type random_constructor(Random& random, const TypeRules& rules, const Type& child) {
   using namespace types_internal;
   const int64_t span = std::max<int64_t>({child.extent, child.true_upper() - child.true_lower(), 1});
-  const int64_t safe_stride = (span + child.extent - 1) / std::max<int64_t>(child.extent, 1);  // items per item, no overlap
+  const int64_t safe_stride =
+      (span + child.extent - 1) / std::max<int64_t>(child.extent, 1);  // items per item, no overlap
   Assembly assembly(child);
   MPI_Datatype mpi = MPI_DATATYPE_NULL;
   std::vector<int64_t> lengths, displacements;
@@ -313,7 +316,8 @@ inline Type random_constructor(Random& random, const TypeRules& rules, const Typ
       if (!rules.ascending && !rules.nonnegative && random.one_in(4)) stride = -stride;
       for (int64_t i = 0; i < count; ++i) assembly.add(i * stride * child.extent, block);
       MPI_Type_vector(static_cast<int>(count), static_cast<int>(block), static_cast<int>(stride), child.mpi, &mpi);
-      return assembly.finish(mpi, "vector(" + number(count) + "," + number(block) + "," + number(stride) + "," + child.text + ")");
+      return assembly.finish(
+          mpi, "vector(" + number(count) + "," + number(block) + "," + number(stride) + "," + child.text + ")");
     }
     case 2: {
       const int64_t count = random.in(1, 5), block = random.in(1, 3);
@@ -322,12 +326,14 @@ inline Type random_constructor(Random& random, const TypeRules& rules, const Typ
       if (rules.allow_overlap && !rules.ascending && random.one_in(6)) stride = 0;
       for (int64_t i = 0; i < count; ++i) assembly.add(i * stride, block);
       MPI_Type_create_hvector(static_cast<int>(count), static_cast<int>(block), stride, child.mpi, &mpi);
-      return assembly.finish(mpi, "hvector(" + number(count) + "," + number(block) + "," + number(stride) + "," + child.text + ")");
+      return assembly.finish(
+          mpi, "hvector(" + number(count) + "," + number(block) + "," + number(stride) + "," + child.text + ")");
     }
     case 3: {
       random_blocks(random, rules, child, std::max<int64_t>(child.extent, 1), -1, &lengths, &displacements);
       for (size_t i = 0; i < lengths.size(); ++i) assembly.add(displacements[i] * child.extent, lengths[i]);
-      MPI_Type_indexed(static_cast<int>(lengths.size()), to_int(lengths).data(), to_int(displacements).data(), child.mpi, &mpi);
+      MPI_Type_indexed(static_cast<int>(lengths.size()), to_int(lengths).data(), to_int(displacements).data(),
+                       child.mpi, &mpi);
       return assembly.finish(mpi, "indexed(" + list(lengths) + "," + list(displacements) + "," + child.text + ")");
     }
     case 4: {
@@ -344,7 +350,8 @@ inline Type random_constructor(Random& random, const TypeRules& rules, const Typ
       for (int64_t d : displacements) assembly.add(d * child.extent, block);
       MPI_Type_create_indexed_block(static_cast<int>(displacements.size()), static_cast<int>(block),
                                     to_int(displacements).data(), child.mpi, &mpi);
-      return assembly.finish(mpi, "indexed_block(" + number(block) + "," + list(displacements) + "," + child.text + ")");
+      return assembly.finish(mpi,
+                             "indexed_block(" + number(block) + "," + list(displacements) + "," + child.text + ")");
     }
     case 6: {
       const int64_t block = random.in(1, 3);
@@ -353,7 +360,8 @@ inline Type random_constructor(Random& random, const TypeRules& rules, const Typ
       for (int64_t d : displacements) assembly.add(d, block);
       MPI_Type_create_hindexed_block(static_cast<int>(displacements.size()), static_cast<int>(block),
                                      to_aint(displacements).data(), child.mpi, &mpi);
-      return assembly.finish(mpi, "hindexed_block(" + number(block) + "," + list(displacements) + "," + child.text + ")");
+      return assembly.finish(mpi,
+                             "hindexed_block(" + number(block) + "," + list(displacements) + "," + child.text + ")");
     }
     case 7: {
       // a struct of the child and of a pair of children: members differ in size
