@@ -4,10 +4,8 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <thread>
 #include <vector>
 
@@ -82,17 +80,6 @@ TEST(MappedAccess, ThreadsDoNotDisturbEachOther) {
     });
   }
   for (auto& thread : threads) thread.join();
-}
-
-TEST(MappedAccess, FaultsAreCounted) {
-  int64_t before = minor_faults_of_thread();
-  constexpr size_t kBytes = 64 * kPage;
-  void* fresh = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  ASSERT_NE(fresh, MAP_FAILED);
-  ::madvise(fresh, kBytes, MADV_NOHUGEPAGE);
-  std::memset(fresh, 1, kBytes);
-  EXPECT_GE(minor_faults_of_thread() - before, 16);
-  ::munmap(fresh, kBytes);
 }
 
 // Signals that are not ours. Each test runs in a program of its own, because the handler is installed once for all.
