@@ -48,8 +48,8 @@ int64_t amode_bits(const AccessMode& mode) {
 
 }  // namespace
 
-OpenFile::OpenFile(std::unique_ptr<Comm> comm, const AccessMode& mode, const FileSettings& settings)
-    : comm_(std::move(comm)), mode_(mode), settings_(settings), view_(std::make_shared<const View>()) {
+OpenFile::OpenFile(std::unique_ptr<Comm> comm, const AccessMode& mode, const FileSettings& settings, bool threaded)
+    : comm_(std::move(comm)), mode_(mode), settings_(settings), threaded_(threaded), view_(std::make_shared<const View>()) {
   // The program may change its directory while the file is open; delete on close and reopening must find it all the same.
   if (char* directory; !settings_.path.starts_with('/') && (directory = ::getcwd(nullptr, 0)) != nullptr) {
     std::string absolute = std::string(directory) + "/" + settings_.path;
@@ -91,8 +91,8 @@ Status OpenFile::open_storage(bool creator) {
 }
 
 Result<std::unique_ptr<OpenFile>> OpenFile::Open(std::unique_ptr<Comm> comm, const AccessMode& mode,
-                                                 const FileSettings& settings) {
-  std::unique_ptr<OpenFile> file(new OpenFile(std::move(comm), mode, settings));
+                                                 const FileSettings& settings, bool threaded) {
+  std::unique_ptr<OpenFile> file(new OpenFile(std::move(comm), mode, settings, threaded));
   Comm& ranks = *file->comm_;
   const bool leader = ranks.rank() == 0;
 
@@ -186,7 +186,10 @@ Result<FileBytes> OpenFile::locate(const View& view, int64_t start, int64_t size
   auto end = begin ? checked_add(*begin, size) : std::nullopt;
   if (start < 0 || !end)
     return Status(ErrorKind::kArgument, path() + ": offset " + std::to_string(start) + " is out of range");
-  if (size > 0) {
+  if (view.contiguous) {
+    if (!checked_add(view.file.origin, *end))
+      return Status(ErrorKind::kArgument, path() + ": offset " + std::to_string(start) + " is out of range");
+  } else if (size > 0) {
     if (view.file.pattern.size() == 0)
       return Status(ErrorKind::kArgument, path() + ": the view selects no bytes, so none can be read or written");
     auto range = view.file.bounds(*begin, *end);
@@ -231,15 +234,17 @@ Result<int64_t> OpenFile::start_of(PointerKind pointer, int64_t offset, int64_t 
   return Status(ErrorKind::kArgument, "no such file pointer");
 }
 
+OpenFile::ViewInUse OpenFile::view_in_use() const {
+  if (!threaded_) return {view_.get(), epoch_, nullptr};
+  std::lock_guard lock(mutex_);
+  return {view_.get(), epoch_, view_};
+}
+
 Status OpenFile::write(PointerKind pointer, int64_t offset, int64_t size, const MemoryBytes& data, Status broken) {
   SUIRO_RETURN_IF_ERROR(check_access(true, pointer));
-  std::shared_ptr<const View> view;
-  int64_t epoch;
-  {
-    std::lock_guard lock(mutex_);
-    view = view_;
-    epoch = epoch_;
-  }
+  const ViewInUse in_use = view_in_use();
+  const View* view = in_use.view;
+  const int64_t epoch = in_use.epoch;
   if (broken.ok() && size % view->etype_bytes != 0)
     broken = Status(ErrorKind::kIo, "write " + path() + ": " + std::to_string(size) +
                                         " bytes are not a whole number of etypes of " +
@@ -259,13 +264,9 @@ Status OpenFile::write(PointerKind pointer, int64_t offset, int64_t size, const 
 Result<int64_t> OpenFile::read(PointerKind pointer, int64_t offset, int64_t size, const MemoryBytes& data,
                                Status broken) {
   SUIRO_RETURN_IF_ERROR(check_access(false, pointer));
-  std::shared_ptr<const View> view;
-  int64_t epoch;
-  {
-    std::lock_guard lock(mutex_);
-    view = view_;
-    epoch = epoch_;
-  }
+  const ViewInUse in_use = view_in_use();
+  const View* view = in_use.view;
+  const int64_t epoch = in_use.epoch;
   if (broken.ok() && size % view->etype_bytes != 0)
     broken = Status(ErrorKind::kIo, "read " + path() + ": " + std::to_string(size) +
                                         " bytes are not a whole number of etypes of " +
@@ -291,6 +292,8 @@ Result<int64_t> OpenFile::read(PointerKind pointer, int64_t offset, int64_t size
 Status OpenFile::set_view(View view) {
   if (view.file.origin < 0 || (view.file.pattern.size() > 0 && view.file.origin + view.file.pattern.lower() < 0))
     return Status(ErrorKind::kArgument, path() + ": the view begins before the start of the file");
+  // Of all tilings the common one gets a short way: bytes one after the other from the displacement on.
+  view.contiguous = view.file.is_contiguous() && view.file.pattern.lower() == 0 && view.file.pattern.size() > 0;
   auto fresh = std::make_shared<const View>(std::move(view));
   std::lock_guard lock(mutex_);
   view_ = std::move(fresh);

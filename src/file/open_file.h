@@ -25,6 +25,7 @@ namespace suiro {
 struct View {
   Tiling file{Pattern::Bytes(1), 0, 1};
   int64_t etype_bytes = 1;
+  bool contiguous = true;  // data byte d is file byte origin + d; found out by set_view
 };
 
 /// How a data access says where it starts.
@@ -33,9 +34,10 @@ enum class Whence { kSet, kCurrent, kEnd };
 
 class OpenFile {
  public:
-  /// Collective. Opens settings.path on all ranks of `comm`, or on none.
+  /// Collective. Opens settings.path on all ranks of `comm`, or on none. `threaded`: several threads may call at once;
+  /// false spares their locks.
   static Result<std::unique_ptr<OpenFile>> Open(std::unique_ptr<Comm> comm, const AccessMode& mode,
-                                                const FileSettings& settings);
+                                                const FileSettings& settings, bool threaded);
   ~OpenFile();
 
   /// Collective. The object accepts no other call afterwards, whatever the result.
@@ -78,7 +80,14 @@ class OpenFile {
   Status sync();
 
  private:
-  OpenFile(std::unique_ptr<Comm> comm, const AccessMode& mode, const FileSettings& settings);
+  OpenFile(std::unique_ptr<Comm> comm, const AccessMode& mode, const FileSettings& settings, bool threaded);
+  /// The view of one call, and its number. Stays as it is when another thread sets a view meanwhile.
+  struct ViewInUse {
+    const View* view;
+    int64_t epoch;
+    std::shared_ptr<const View> hold;  // null unless threaded
+  };
+  ViewInUse view_in_use() const;
   Status open_storage(bool creator);
   Result<int64_t> start_of(PointerKind pointer, int64_t offset, int64_t size, const View& view, int64_t epoch);
   Result<int64_t> ordered_start(int64_t etypes, int64_t epoch);
@@ -94,6 +103,7 @@ class OpenFile {
   FileSettings settings_;
   std::unique_ptr<Route> route_;
   std::unique_ptr<SharedState> shared_;  // null when the ranks share no memory
+  const bool threaded_;
 
   mutable std::mutex mutex_;  // guards the next three
   std::shared_ptr<const View> view_;

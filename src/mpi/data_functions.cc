@@ -10,7 +10,8 @@
 namespace suiro::mpi {
 namespace {
 
-Result<int64_t> move_bytes(OpenFile& file, Access access, MPI_Offset offset, int64_t size, const MemoryBytes& memory,
+// Inlined, as is move(): see call_kernel in os/posix_file.cc for what a function on this path costs.
+[[gnu::always_inline]] inline Result<int64_t> move_bytes(OpenFile& file, Access access, MPI_Offset offset, int64_t size, const MemoryBytes& memory,
                            Status broken = {}) {
   if (!access.writing) return file.read(access.pointer, offset, size, memory, std::move(broken));
   Status written = file.write(access.pointer, offset, size, memory, std::move(broken));
@@ -19,7 +20,7 @@ Result<int64_t> move_bytes(OpenFile& file, Access access, MPI_Offset offset, int
 }
 
 /// Through a representation that is not native: by way of a buffer that holds the data as it is in the file.
-Result<int64_t> move_converted(RoutedFile& file, const Representation& representation, Access access, MPI_Offset offset,
+[[gnu::noinline]] Result<int64_t> move_converted(RoutedFile& file, const Representation& representation, Access access, MPI_Offset offset,
                                void* buffer, int64_t count, MPI_Datatype type, int64_t memory_bytes) {
   std::vector<std::byte> converted;
   Status broken;
@@ -46,24 +47,23 @@ Result<int64_t> move_converted(RoutedFile& file, const Representation& represent
   return representation.from_file(converted.data(), *moved, buffer, type, count, file.comm);
 }
 
+/// A call that moves nothing because of a wrong argument.
+[[gnu::noinline]] Result<int64_t> refuse(RoutedFile& file, Access access, MPI_Offset offset, Status status) {
+  return move_bytes(*file.file, access, offset, 0, MemoryBytes{file.file->view()->file, nullptr}, std::move(status));
+}
+
 /// Bytes of memory moved.
-Result<int64_t> move(RoutedFile& file, Access access, MPI_Offset offset, void* buffer, int64_t count,
+[[gnu::always_inline]] inline Result<int64_t> move(RoutedFile& file, Access access, MPI_Offset offset, void* buffer, int64_t count,
                      MPI_Datatype type) {
   // A wrong argument must not keep this rank out of an ordered call, in which the others wait for it.
-  auto wrong = [&](Status status) {
-    return move_bytes(*file.file, access, offset, 0, MemoryBytes{file.file->view()->file, nullptr}, std::move(status));
-  };
+  auto wrong = [&](Status status) { return refuse(file, access, offset, std::move(status)); };
   if (count < 0) return wrong(Status(ErrorKind::kCount, file.file->path() + ": negative count"));
   auto layout = layout_of(type, file.comm);
   if (!layout.ok())
     return wrong(Status(layout.status().kind(), file.file->path() + ": " + std::string(layout.status().message())));
   auto size = checked_mul(count, (*layout)->size);
   if (!size) return wrong(Status(ErrorKind::kCount, file.file->path() + ": the request is too large"));
-  const Representation* representation;
-  {
-    std::lock_guard lock(file.mutex);
-    representation = file.view.representation;
-  }
+  const Representation* representation = file.representation.load(std::memory_order_acquire);
   if (!representation->is_native())
     return move_converted(file, *representation, access, offset, buffer, count, type, *size);
   return move_bytes(*file.file, access, offset, *size, MemoryBytes{(*layout)->tiles, buffer});

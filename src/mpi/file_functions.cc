@@ -118,7 +118,6 @@ Result<std::unique_ptr<RoutedFile>> open_routed(MPI_Comm users, OpenPlan& plan, 
   auto file = std::make_unique<RoutedFile>();
   file->comm = (*comm)->handle();
   file->amode = amode;
-  file->view.representation = &native_representation();
 
   Status local = plan.error;
   if (auto hints = hints_at_open(info); hints.ok()) file->hints = std::move(*hints);
@@ -127,7 +126,9 @@ Result<std::unique_ptr<RoutedFile>> open_routed(MPI_Comm users, OpenPlan& plan, 
   else if (local.ok()) local = identity.take_status();
   SUIRO_RETURN_IF_ERROR((*comm)->agree(std::move(local)));
 
-  auto opened = OpenFile::Open(std::move(*comm), *access_mode(amode), plan.settings);
+  int thread_level = MPI_THREAD_MULTIPLE;
+  PMPI_Query_thread(&thread_level);
+  auto opened = OpenFile::Open(std::move(*comm), *access_mode(amode), plan.settings, thread_level == MPI_THREAD_MULTIPLE);
   if (!opened.ok()) return opened.take_status();
   file->file = std::move(*opened);
   return file;
@@ -266,8 +267,8 @@ int set_view(RoutedFile& file, MPI_Offset displacement, MPI_Datatype etype, MPI_
   auto make = [&]() -> Result<ViewArguments> {
     ViewArguments arguments;
     arguments.datarep = datarep == nullptr ? "" : datarep;
-    arguments.representation = find_representation(arguments.datarep);
-    if (arguments.representation == nullptr)
+    const Representation* representation = find_representation(arguments.datarep);
+    if (representation == nullptr)
       return Status(ErrorKind::kUnsupportedDatarep,
                     "set_view " + file.file->path() + ": no data representation is named '" + arguments.datarep + "'");
     if (file.file->mode().sequential) {
@@ -288,11 +289,11 @@ int set_view(RoutedFile& file, MPI_Offset displacement, MPI_Datatype etype, MPI_
     SUIRO_RETURN_IF_ERROR(check_view_type(**filetype_layout, "filetype", file.file->mode().write));
 
     View view;
-    if (arguments.representation->is_native()) {
+    if (representation->is_native()) {
       view.etype_bytes = (*etype_layout)->size;
       view.file = (*filetype_layout)->tiles;
     } else {
-      BasicBytes bytes = [&](MPI_Datatype basic) { return arguments.representation->basic_bytes(basic); };
+      BasicBytes bytes = [representation](MPI_Datatype basic) { return representation->basic_bytes(basic); };
       auto etype_in_file = layout_in_file(etype, bytes);
       if (!etype_in_file.ok()) return etype_in_file.take_status();
       auto filetype_in_file = layout_in_file(filetype, bytes);
@@ -309,6 +310,7 @@ int set_view(RoutedFile& file, MPI_Offset displacement, MPI_Datatype etype, MPI_
       return Status(ErrorKind::kIo, "set_view: a filetype of extent 0 selects bytes twice, and the file is writable");
     view.file.origin = displacement;
     SUIRO_RETURN_IF_ERROR(file.file->set_view(std::move(view)));
+    file.representation.store(representation, std::memory_order_release);
     arguments.displacement = displacement;
     arguments.etype = keep_type(etype);
     arguments.filetype = keep_type(filetype);
@@ -376,11 +378,7 @@ int sync(RoutedFile& file) { return answer(file, file.file->sync()); }
 Result<int64_t> type_extent(RoutedFile& file, MPI_Datatype type) {
   auto layout = layout_of(type, file.comm);
   if (!layout.ok()) return layout.take_status();
-  const Representation* representation;
-  {
-    std::lock_guard lock(file.mutex);
-    representation = file.view.representation;
-  }
+  const Representation* representation = file.representation.load(std::memory_order_acquire);
   if (representation->is_native()) return (*layout)->extent;
   auto in_file = layout_in_file(type, [&](MPI_Datatype basic) { return representation->basic_bytes(basic); });
   if (!in_file.ok()) return in_file.take_status();

@@ -2,10 +2,11 @@
 
 namespace suiro::mpi {
 
-HandleTable& HandleTable::instance() {
-  // Leaked on purpose: files may be closed by attribute callbacks inside MPI_Finalize, after static destruction began.
-  static HandleTable* table = new HandleTable;
-  return *table;
+// Never deleted: files may be closed by attribute callbacks inside MPI_Finalize, after static destruction began.
+HandleTable* HandleTable::instance_ = nullptr;
+
+void HandleTable::make_instance() {
+  if (instance_ == nullptr) instance_ = new HandleTable;
 }
 
 HandleTable::Slot* HandleTable::slot_of(Slots& slots, uintptr_t key) {

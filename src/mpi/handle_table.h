@@ -17,7 +17,9 @@ struct RoutedFile;
 
 class HandleTable {
  public:
-  static HandleTable& instance();
+  static HandleTable& instance() { return *instance_; }
+  /// Once, when the shim starts.
+  static void make_instance();
 
   /// Null when the handle is the host library's; closed() when it was ours and has been closed.
   RoutedFile* find(MPI_File handle) const {
@@ -59,6 +61,7 @@ class HandleTable {
   Slot* slot_of(Slots& slots, uintptr_t key);
   void grow();
 
+  static HandleTable* instance_;
   std::atomic<Slots*> slots_{nullptr};
   std::mutex writers_;
   std::vector<std::unique_ptr<Slots>> all_;  // older ones stay, as a reader may still be in them; each is half the next

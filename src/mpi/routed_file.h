@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -21,7 +22,6 @@ struct ViewArguments {
   MPI_Datatype etype = MPI_BYTE;
   MPI_Datatype filetype = MPI_BYTE;
   std::string datarep = "native";
-  const Representation* representation = nullptr;
 };
 
 /// What a data access function does, as far as its name says. The collective forms need no more than the independent
@@ -44,6 +44,8 @@ struct RoutedFile {
   std::unique_ptr<OpenFile> file;
   int amode = 0;
   Pairs hints;  // as the program gave them, ours and others'
+
+  std::atomic<const Representation*> representation{&native_representation()};  // of the view
 
   std::mutex mutex;  // guards the next two
   ViewArguments view;

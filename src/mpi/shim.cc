@@ -216,6 +216,7 @@ extern "C" __attribute__((visibility("default"))) int suiro_shim_start(const sui
 #endif
 #include "preload/functions.def"
   if (native_functions.MPI_File_open == nullptr) return -2;
+  suiro::mpi::HandleTable::make_instance();
   for (int i = 0; i < count; i++)
     for (const suiro::mpi::Row& row : suiro::mpi::kRows)
       if (std::strcmp(row.name, names[i]) == 0) table[i] = row.code;

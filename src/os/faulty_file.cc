@@ -55,6 +55,7 @@ class FaultyFile final : public File {
     return inner_->map(offset, length, writable);
   }
   bool is_cached(int64_t offset) override { return inner_->is_cached(offset); }
+  bool is_dense(int64_t offset, int64_t length) override { return inner_->is_dense(offset, length); }
   Status reopen() override {
     SUIRO_RETURN_IF_ERROR(next_call("reopen"));
     return inner_->reopen();

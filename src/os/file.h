@@ -58,6 +58,8 @@ class File {
   virtual Result<Mapping> map(int64_t offset, int64_t length, bool writable) = 0;
   /// The byte at `offset` is in the page cache, as far as can be told without waiting for storage.
   virtual bool is_cached(int64_t offset) = 0;
+  /// [offset, offset + length) lies inside the file and has storage everywhere: touching it allocates nothing.
+  virtual bool is_dense(int64_t offset, int64_t length) = 0;
   /// Opens the path again, to see what other clients wrote on a file system whose client cache is not coherent.
   virtual Status reopen() = 0;
   /// Releases the descriptor and reports what the file system had kept back (EIO, ENOSPC, EDQUOT at close). Call once.

@@ -25,8 +25,8 @@ struct Row {
 
 // statfs(2) f_type -> traits. Coherence of network file systems as their documentation promises it by default.
 constexpr Row kByMagic[] = {
-    {0xEF53, "ext4", true, true, true, true, 128 << 10},
-    {0x58465342, "xfs", true, true, true, true, 128 << 10},
+    {0xEF53, "ext4", true, true, true, true, 8 << 10},
+    {0x58465342, "xfs", true, true, true, true, 8 << 10},
     {0x9123683E, "btrfs", true, true, true, true, 1024},
     {0x01021994, "tmpfs", true, true, true, true, 1024},
     {0xF2F52010, "f2fs", true, true, true, true, 1024},

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 
@@ -58,9 +59,21 @@ void enter(Frame* frame) {
 
 namespace suiro {
 
-int64_t minor_faults_of_thread() {
+static int64_t minor_faults_of_thread() {
   struct rusage usage;
   return ::getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_minflt : 0;
+}
+
+bool is_mapped_hugely(const Mapping& mapping, int64_t length) {
+  // The kernel maps small pages around a fault up to 64 KiB at once, so steps of that size tell the difference.
+  constexpr int64_t kStep = 64 << 10;
+  int64_t touches = std::min<int64_t>(length, 2 << 20) / kStep;
+  int64_t faults = minor_faults_of_thread();
+  bool touched = access_mapped(mapping, [&] {
+    for (int64_t i = 0; i < touches; i++) (void)*static_cast<volatile const std::byte*>(mapping.data() + i * kStep);
+  });
+  faults = minor_faults_of_thread() - faults;
+  return touched && faults <= 2 + touches / 8;
 }
 
 }  // namespace suiro

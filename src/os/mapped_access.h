@@ -37,8 +37,8 @@ bool access_mapped(const Mapping& mapping, Touch touch) {
   return true;
 }
 
-/// Page faults that this thread has taken without I/O. Their number tells how the kernel maps a file: one fault per
-/// 2 MiB where the page cache holds it in huge pages, one per page or few pages otherwise.
-int64_t minor_faults_of_thread();
+/// True when the kernel maps this part of the file by huge pages, so that touching it costs a fault per 2 MiB instead of
+/// one per page or few pages. Tried out on the first 2 MiB; false also when they cannot be touched at all.
+bool is_mapped_hugely(const Mapping& mapping, int64_t length);
 
 }  // namespace suiro

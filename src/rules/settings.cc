@@ -91,12 +91,12 @@ constexpr Setting kSettings[] = {
      .environment = "SUIRO_MAP_PIECE_BELOW_BYTES",
      .hint = "suiro_map_piece_below_bytes",
      .type = SettingType::kBytes,
-     .default_text = "128 KiB",
+     .default_text = "8KiB",
      .unit = "bytes",
      .least = 0,
      .most = kMiB,
-     .meaning = "With strided_write = auto, pieces shorter than this are stored through a shared mapping, where that is "
-                "the faster way on the file system (0: never).",
+     .meaning = "With strided_write = auto, pieces shorter than this that go to new pages of the file are stored through a "
+                "shared mapping, where that is the faster way on the file system; 0 never maps a write.",
      .get_number = get<&FileSettings::map_piece_below_bytes>,
      .set_number = set<&FileSettings::map_piece_below_bytes>},
     {.name = "stage_bytes",

@@ -47,7 +47,7 @@ struct FileSettings {
   int file_perm = 0666;                           // mode bits of a created file; the umask still applies
   int64_t read_sieve_bytes = int64_t{256} << 10;  // staging buffer of non-contiguous reads; 0: no staging
   StridedWrite strided_write = StridedWrite::kAuto;
-  int64_t map_piece_below_bytes = int64_t{128} << 10;  // shorter pieces go through a shared mapping (kAuto)
+  int64_t map_piece_below_bytes = int64_t{8} << 10;  // shorter pieces go through a shared mapping (kAuto)
   int64_t stage_bytes = int64_t{1} << 20;  // packing buffer for non-contiguous memory
   std::string shared_dir = "/dev/shm";     // where state shared by the ranks of a node lives
 

@@ -17,19 +17,15 @@ namespace {
 constexpr int64_t kLargestReadGap = 16 << 10;
 // Longer pieces are read straight to their place: the call is cheap beside the copy that a window would add.
 constexpr int64_t kLongestWindowedPiece = 32 << 10;
-// The storage below a mapped window is allocated whole, so holes of more than a page would waste the disk.
+// The storage below a window of new pages is allocated whole, so holes of more than a page would waste the disk.
 constexpr int64_t kLargestMappedGap = 4 << 10;
 constexpr int64_t kMapWindow = 32 << 20;
-// Shorter pieces are stored through a mapping even if each page of it costs a fault.
-constexpr int64_t kAlwaysMapBelow = 8 << 10;
-// More faults than one for this many bytes touched: the file is not mapped by huge pages.
-constexpr int64_t kHugeMappedBytesPerFault = 256 << 10;
-// Reads through a mapping: worth its set-up from this span on, and for pieces shorter than this (longer ones are copied
-// as fast by the kernel).
-constexpr int64_t kMapReadSpan = 2 << 20;
-constexpr int64_t kLongestMappedRead = 128 << 10;
-// From this length on, pieces of memory are handed to the kernel in place instead of being packed first.
-constexpr int64_t kVectoredPiece = 2 << 10;
+// A mapping of what is in the file and in the page cache: worth its set-up from this span on, if at least one byte in
+// kMapDensity is wanted.
+constexpr int64_t kMapSpan = 256 << 10;
+constexpr int64_t kMapDensity = 16;
+// From this length on, pieces of memory are handed to the kernel in place instead of by way of a packing buffer.
+constexpr int64_t kVectoredPiece = 64 << 10;
 constexpr int kVectorParts = 256;
 
 /// The address of the data when the first `size` bytes of it lie in memory without a gap.
@@ -46,6 +42,14 @@ std::optional<int64_t> contiguous_file(const FileBytes& where) {
   Run first;
   if (cursor.next(&first) && first.count == 1 && first.length == where.size) return first.offset;
   return std::nullopt;
+}
+
+/// The memory comes in pieces long enough to be handed to the kernel one by one.
+bool has_long_pieces(const MemoryBytes& data, int64_t size) {
+  if (size < kVectoredPiece) return false;
+  Cursor memory(data.layout, 0, size);
+  Run first;
+  return memory.next(&first) && first.length >= kVectoredPiece;
 }
 
 /// Gathers a batch out of its window (`window` being the address of file offset 0), but nothing from file offset `limit`
@@ -86,14 +90,19 @@ DirectRoute::DirectRoute(std::unique_ptr<File> file, const FileSystemTraits& tra
 
 Status DirectRoute::write(const FileBytes& where, const MemoryBytes& data) {
   if (where.size == 0) return Status();
+  // The most common access by far goes straight to the call.
+  if (where.view.is_contiguous())
+    if (auto memory = contiguous_memory(data, where.size))
+      return file_->pwrite(*memory, where.size, where.view.origin + where.view.pattern.lower() + where.begin);
+  return write_scattered(where, data);
+}
+
+/// At least one side, the file or the memory, is not in one piece.
+Status DirectRoute::write_scattered(const FileBytes& where, const MemoryBytes& data) {
   std::optional<int64_t> offset = contiguous_file(where);
   if (auto memory = contiguous_memory(data, where.size))
     return offset ? file_->pwrite(*memory, where.size, *offset) : write_packed(where, *memory);
-  if (offset && where.size >= kVectoredPiece) {
-    Cursor memory(data.layout, 0, where.size);
-    Run first;
-    if (memory.next(&first) && first.length >= kVectoredPiece) return write_vectored(*offset, where.size, data);
-  }
+  if (offset && has_long_pieces(data, where.size)) return write_vectored(*offset, where.size, data);
   BufferPool::Loan stage = stages_.borrow();
   if (stage.data() == nullptr) return Status(ErrorKind::kNoMemory, "no memory for a packing buffer");
   int64_t stage_bytes = static_cast<int64_t>(stages_.bytes());
@@ -106,35 +115,115 @@ Status DirectRoute::write(const FileBytes& where, const MemoryBytes& data) {
   return Status();
 }
 
-/// Writes scattered memory to one range of the file without packing it.
-Status DirectRoute::write_vectored(int64_t offset, int64_t size, const MemoryBytes& data) {
+/// Hands the pieces of `size` bytes of memory to `move(parts, offset, bytes)`, a few hundred at a time; move tells whether
+/// to go on.
+template <class Move>
+void for_vectors(const MemoryBytes& data, int64_t size, int64_t offset, Move move) {
   std::array<iovec, kVectorParts> parts;
   size_t count = 0;
   int64_t bytes = 0;
   Cursor memory(data.layout, 0, size);
   Run run;
-  auto flush = [&]() -> Status {
-    Status status = file_->pwritev(std::span(parts.data(), count), offset);
-    offset += bytes;
-    bytes = 0;
-    count = 0;
-    return status;
-  };
   while (memory.next(&run)) {
     for (int64_t piece = 0; piece < run.count; piece++) {
       void* address = static_cast<std::byte*>(data.base) + run.offset + piece * run.stride;
       parts[count++] = iovec{address, static_cast<size_t>(run.length)};
       bytes += run.length;
-      if (count == parts.size()) SUIRO_RETURN_IF_ERROR(flush());
+      if (count < parts.size()) continue;
+      if (!move(std::span<const iovec>(parts.data(), count), offset, bytes)) return;
+      offset += bytes;
+      bytes = 0;
+      count = 0;
     }
   }
-  return count > 0 ? flush() : Status();
+  if (count > 0) move(std::span<const iovec>(parts.data(), count), offset, bytes);
+}
+
+/// Writes scattered memory to one range of the file without packing it.
+Status DirectRoute::write_vectored(int64_t offset, int64_t size, const MemoryBytes& data) {
+  Status status;
+  for_vectors(data, size, offset, [&](std::span<const iovec> parts, int64_t at, int64_t) {
+    status = file_->pwritev(parts, at);
+    return status.ok();
+  });
+  return status;
+}
+
+Result<int64_t> DirectRoute::read_vectored(int64_t offset, int64_t size, const MemoryBytes& data) {
+  Result<int64_t> done = int64_t{0};
+  for_vectors(data, size, offset, [&](std::span<const iovec> parts, int64_t at, int64_t bytes) {
+    auto got = file_->preadv(parts, at);
+    if (!got.ok()) {
+      done = std::move(got);
+      return false;
+    }
+    *done += *got;
+    return *got == bytes;
+  });
+  return done;
+}
+
+/// A part of the data of a monotonic view that lies in one window of the file, whatever its nesting.
+struct DirectRoute::Span {
+  int64_t start = 0;  // in the file: the first byte of data ...
+  int64_t end = 0;    // ... and behind the last one
+  int64_t begin = 0;  // the same data in the view
+  int64_t bytes = 0;
+  int64_t length() const { return end - start; }
+};
+
+/// The part that begins `done` bytes into the selection; false when its place cannot be told.
+bool DirectRoute::next_span(const FileBytes& where, int64_t done, Span* span) {
+  span->begin = where.begin + done;
+  auto first = where.view.offset_of(span->begin);
+  if (!first.ok()) return false;
+  span->start = *first;
+  int64_t window_end = (span->start / kMapWindow + 1) * kMapWindow;
+  int64_t stop = std::min(where.begin + where.size, where.view.data_below(window_end));
+  auto last = where.view.offset_of(stop - 1);
+  if (!last.ok()) return false;
+  span->end = *last + 1;
+  span->bytes = stop - span->begin;
+  return true;
+}
+
+/// Runs copy(address of file offset 0) on a mapping of the span, if that is the fast way: dense enough, on storage that
+/// exists, in the page cache, and mapped by huge pages. False: nothing, or an unknown part, is copied.
+template <class Copy>
+bool DirectRoute::copy_mapped(const Span& span, bool writable, Copy copy) {
+  if (span.length() < kMapSpan || span.bytes < span.length() / kMapDensity ||
+      !file_->is_dense(span.start, span.length()) || !file_->is_cached(span.start) ||
+      !file_->is_cached(span.start + span.length() / 2) || !file_->is_cached(span.end - 1))
+    return false;
+  auto mapping = file_->map(span.start, span.length(), writable);
+  if (!mapping.ok() || !is_mapped_hugely(*mapping, span.length())) return false;
+  return access_mapped(*mapping, [&] { copy(mapping->data() - span.start); });
+}
+
+/// True when copy_mapped() may serve this selection at all.
+bool DirectRoute::has_spans(const FileBytes& where) {
+  return where.size >= kMapSpan / kMapDensity && where.view.is_monotonic() && where.view.extent > 0;
 }
 
 /// Writes contiguous memory to scattered pieces of the file.
 Status DirectRoute::write_packed(const FileBytes& where, const std::byte* packed) {
+  if (!map_writes_.load(std::memory_order_relaxed) || options_.map_piece_below_bytes == 0 || !has_spans(where))
+    return write_pieces(where, packed);
+  int64_t done = 0;
+  Span span;
+  while (done < where.size && next_span(where, done, &span)) {
+    const std::byte* source = packed + done;
+    bool stored = copy_mapped(span, true, [&](std::byte* file) { unpack(where.view, file, span.begin, span.bytes, source); });
+    if (!stored) SUIRO_RETURN_IF_ERROR(write_pieces(FileBytes{where.view, span.begin, span.bytes}, source));
+    done += span.bytes;
+  }
+  return done == where.size ? Status()
+                            : write_pieces(FileBytes{where.view, where.begin + done, where.size - done}, packed + done);
+}
+
+Status DirectRoute::write_pieces(const FileBytes& where, const std::byte* packed) {
   BatchLimits limits;
-  if (map_writes_.load(std::memory_order_relaxed) && options_.map_piece_below_bytes > 0)
+  if (map_writes_.load(std::memory_order_relaxed))
     limits = BatchLimits{kMapWindow, kLargestMappedGap, options_.map_piece_below_bytes};
   BatchPlanner planner(where.view, where.begin, where.size, limits);
   PieceBatch batch;
@@ -145,26 +234,6 @@ Status DirectRoute::write_packed(const FileBytes& where, const std::byte* packed
   return Status();
 }
 
-/// access_mapped(), learning from the page faults how the kernel maps this file.
-template <class Touch>
-bool DirectRoute::access_window(const Mapping& mapping, const PieceBatch& batch, Touch touch) {
-  int64_t faults = minor_faults_of_thread();
-  bool done = access_mapped(mapping, touch);
-  faults = minor_faults_of_thread() - faults;
-  if (faults > 8 + (batch.end - batch.start) / kHugeMappedBytesPerFault)
-    small_pages_.store(true, std::memory_order_relaxed);
-  return done;
-}
-
-bool DirectRoute::worth_mapping(const PieceBatch& batch) {
-  // A mapping pays off once it replaces a few calls.
-  if (batch.one_by_one || batch.pieces < 4 || !map_writes_.load(std::memory_order_relaxed)) return false;
-  if (batch.bytes < batch.pieces * std::min(kAlwaysMapBelow, options_.map_piece_below_bytes)) return true;
-  // Longer pieces: only where the file is already; new pages cost a fault each, and a call makes many at once.
-  auto size = file_->size();
-  return size.ok() && batch.end <= *size;
-}
-
 /// False: the file system cannot do it this way, nothing was written.
 Result<bool> DirectRoute::write_mapped(const PieceBatch& batch, const std::byte* packed) {
   // Allocated before it is touched: a full disk is an error here, not a SIGBUS at a store.
@@ -173,7 +242,7 @@ Result<bool> DirectRoute::write_mapped(const PieceBatch& batch, const std::byte*
   if (!allocated.ok()) return allocated;
   auto mapping = file_->map(batch.start, batch.end - batch.start, true);
   if (!mapping.ok()) return false;
-  bool stored = access_window(*mapping, batch, [&] {
+  bool stored = access_mapped(*mapping, [&] {
     const std::byte* source = packed;
     for (int i = 0; i < batch.count; i++) {
       const Run& run = batch.runs[static_cast<size_t>(i)];
@@ -188,7 +257,8 @@ Result<bool> DirectRoute::write_mapped(const PieceBatch& batch, const std::byte*
 }
 
 Status DirectRoute::write_batch(const PieceBatch& batch, const std::byte* packed) {
-  if (worth_mapping(batch)) {
+  // A mapping pays off once it replaces a few calls.
+  if (!batch.one_by_one && batch.pieces >= 4 && map_writes_.load(std::memory_order_relaxed)) {
     auto written = write_mapped(batch, packed);
     if (!written.ok()) return written.take_status();
     if (*written) return Status();
@@ -206,9 +276,17 @@ Status DirectRoute::write_batch(const PieceBatch& batch, const std::byte* packed
 
 Result<int64_t> DirectRoute::read(const FileBytes& where, const MemoryBytes& data) {
   if (where.size == 0) return int64_t{0};
+  if (where.view.is_contiguous())
+    if (auto memory = contiguous_memory(data, where.size))
+      return file_->pread(*memory, where.size, where.view.origin + where.view.pattern.lower() + where.begin);
+  return read_scattered(where, data);
+}
+
+Result<int64_t> DirectRoute::read_scattered(const FileBytes& where, const MemoryBytes& data) {
   std::optional<int64_t> offset = contiguous_file(where);
   if (auto memory = contiguous_memory(data, where.size))
     return offset ? file_->pread(*memory, where.size, *offset) : read_packed(where, *memory);
+  if (offset && has_long_pieces(data, where.size)) return read_vectored(*offset, where.size, data);
   BufferPool::Loan stage = stages_.borrow();
   if (stage.data() == nullptr) return Status(ErrorKind::kNoMemory, "no memory for a packing buffer");
   int64_t stage_bytes = static_cast<int64_t>(stages_.bytes());
@@ -225,40 +303,25 @@ Result<int64_t> DirectRoute::read(const FileBytes& where, const MemoryBytes& dat
   return done;
 }
 
-/// Reads scattered pieces of the file to contiguous memory: through a mapping what is large and cached, else by windows.
+/// Reads scattered pieces of the file to contiguous memory: through a mapping where that is the fast way, else by windows.
 Result<int64_t> DirectRoute::read_packed(const FileBytes& where, std::byte* packed) {
-  if (!map_reads_ || small_pages_.load(std::memory_order_relaxed) || where.size * 2 < kMapReadSpan)
-    return read_windowed(where, packed);
-  BatchPlanner planner(where.view, where.begin, where.size,
-                       BatchLimits{kMapWindow, kLargestReadGap, kLongestMappedRead});
+  if (!map_reads_ || !has_spans(where)) return read_windowed(where, packed);
   int64_t done = 0;
-  PieceBatch batch;
-  while (planner.next(&batch)) {
-    int64_t got = batch.bytes;
-    if (batch.one_by_one || !read_mapped(batch, packed + done)) {
-      auto read = batch.one_by_one ? read_pieces(batch, packed + done)
-                                   : read_windowed(FileBytes{where.view, where.begin + done, batch.bytes}, packed + done);
-      if (!read.ok()) return read;
-      got = *read;
+  Span span;
+  while (done < where.size && next_span(where, done, &span)) {
+    std::byte* target = packed + done;
+    bool loaded = copy_mapped(span, false, [&](std::byte* file) { pack(where.view, file, span.begin, span.bytes, target); });
+    if (!loaded) {
+      auto got = read_windowed(FileBytes{where.view, span.begin, span.bytes}, target);
+      if (!got.ok()) return got;
+      if (*got < span.bytes) return done + *got;
     }
-    done += got;
-    if (got < batch.bytes) break;
+    done += span.bytes;
   }
-  return done;
-}
-
-/// False when this is not the way: too small, beyond the end of the file, or not in the page cache, where a mapping
-/// would wait for the storage page by page.
-bool DirectRoute::read_mapped(const PieceBatch& batch, std::byte* packed) {
-  if (batch.end - batch.start < kMapReadSpan) return false;
-  auto size = file_->size();
-  if (!size.ok() || batch.end > *size) return false;
-  if (!file_->is_cached(batch.start) || !file_->is_cached((batch.start + batch.end) / 2) ||
-      !file_->is_cached(batch.end - 1))
-    return false;
-  auto mapping = file_->map(batch.start, batch.end - batch.start, false);
-  if (!mapping.ok()) return false;
-  return access_window(*mapping, batch, [&] { gather_below(batch, mapping->data() - batch.start, batch.end, packed); });
+  if (done == where.size) return done;
+  auto rest = read_windowed(FileBytes{where.view, where.begin + done, where.size - done}, packed + done);
+  if (!rest.ok()) return rest;
+  return done + *rest;
 }
 
 /// Each piece by a call of its own.

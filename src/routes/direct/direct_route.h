@@ -19,7 +19,7 @@ namespace suiro {
 
 struct DirectOptions {
   int64_t read_sieve_bytes = int64_t{256} << 10;  // window of non-contiguous reads; 0: none
-  int64_t map_piece_below_bytes = 128 << 10;      // pieces shorter than this may be written through a mapping; 0: never
+  int64_t map_piece_below_bytes = 8 << 10;        // new pages: shorter pieces go through a mapping; 0: no mapping
   int64_t stage_bytes = int64_t{1} << 20;         // packing buffer for non-contiguous memory
 };
 
@@ -42,17 +42,23 @@ class DirectRoute final : public Route {
   Status close() override { return file_->close(); }
 
  private:
+  struct Span;
+  [[gnu::noinline]] Status write_scattered(const FileBytes& where, const MemoryBytes& data);
+  [[gnu::noinline]] Result<int64_t> read_scattered(const FileBytes& where, const MemoryBytes& data);
+  Status write_vectored(int64_t offset, int64_t size, const MemoryBytes& data);
+  Result<int64_t> read_vectored(int64_t offset, int64_t size, const MemoryBytes& data);
+
+  static bool has_spans(const FileBytes& where);
+  static bool next_span(const FileBytes& where, int64_t done, Span* span);
+  template <class Copy>
+  bool copy_mapped(const Span& span, bool writable, Copy copy);
   Status write_packed(const FileBytes& where, const std::byte* packed);
+  Status write_pieces(const FileBytes& where, const std::byte* packed);
+  Status write_batch(const PieceBatch& batch, const std::byte* packed);
+  Result<bool> write_mapped(const PieceBatch& batch, const std::byte* packed);
   Result<int64_t> read_packed(const FileBytes& where, std::byte* packed);
   Result<int64_t> read_windowed(const FileBytes& where, std::byte* packed);
-  bool read_mapped(const PieceBatch& batch, std::byte* packed);
   Result<int64_t> read_pieces(const PieceBatch& batch, std::byte* packed);
-  Status write_vectored(int64_t offset, int64_t size, const MemoryBytes& data);
-  Status write_batch(const PieceBatch& batch, const std::byte* packed);
-  bool worth_mapping(const PieceBatch& batch);
-  Result<bool> write_mapped(const PieceBatch& batch, const std::byte* packed);
-  template <class Touch>
-  bool access_window(const Mapping& mapping, const PieceBatch& batch, Touch touch);
   Status fill_with_zeros(int64_t from, int64_t to);
 
   std::unique_ptr<File> file_;
@@ -61,9 +67,6 @@ class DirectRoute final : public Route {
   bool writing_;
   bool map_reads_;
   std::atomic<bool> map_writes_;  // turned off when the file system turns out not to allocate or map
-  // The page cache was seen to hold this file in small pages, where a mapping costs a fault for each: then only the
-  // shortest pieces are worth one.
-  std::atomic<bool> small_pages_{false};
   BufferPool windows_;
   BufferPool stages_;
 };
