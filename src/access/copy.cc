@@ -103,12 +103,12 @@ struct Streamed {
 
 constexpr int64_t kStreamedFrom = 2 << 20;  // bytes of a run: more than a core's own cache
 
-/// True when the destination pieces of a run may be streamed: they begin and end on `alignment`, so that no line is
-/// flushed half filled.
-bool may_stream(const Run& run, const void* first, int64_t step, int64_t alignment) {
-  auto mask = static_cast<uintptr_t>(alignment - 1);
-  return run.bytes() >= kStreamedFrom && run.length >= 64 && (reinterpret_cast<uintptr_t>(first) & mask) == 0 &&
-         (static_cast<uintptr_t>(run.length) & mask) == 0 && (static_cast<uintptr_t>(step) & mask) == 0;
+/// True when the pieces of a run may be streamed to `first` and on: they begin and end on whole cache lines, so that no
+/// line is flushed half filled. (Only for scattering: what is gathered is a buffer that the program will use next.)
+bool may_stream(const Run& run, const void* first) {
+  constexpr uintptr_t kLine = 64;
+  auto bits = reinterpret_cast<uintptr_t>(first) | static_cast<uintptr_t>(run.length) | static_cast<uintptr_t>(run.stride);
+  return run.bytes() >= kStreamedFrom && bits % kLine == 0;
 }
 #endif
 
@@ -128,22 +128,11 @@ void scatter(const Pieces& pieces, void* memory, const byte* packed) {
 
 }  // namespace
 
-void gather_run(const Run& run, const void* memory, void* packed) {
-#if defined(__SSE2__)
-  // The pieces follow each other in `packed`, so lines fill up across them and 16-byte alignment is enough.
-  if (may_stream(run, packed, run.length, 16)) {
-    for (int64_t i = 0; i < run.count; ++i)
-      Streamed{run.length}(static_cast<byte*>(packed) + i * run.length, at(memory, place_of(run, i)));
-    _mm_sfence();
-    return;
-  }
-#endif
-  gather(run, memory, static_cast<byte*>(packed));
-}
+void gather_run(const Run& run, const void* memory, void* packed) { gather(run, memory, static_cast<byte*>(packed)); }
 
 void scatter_run(const Run& run, void* memory, const void* packed) {
 #if defined(__SSE2__)
-  if (may_stream(run, at(memory, run.offset), run.stride, 64)) {
+  if (may_stream(run, at(memory, run.offset))) {
     for (int64_t i = 0; i < run.count; ++i)
       Streamed{run.length}(at(memory, place_of(run, i)), static_cast<const byte*>(packed) + i * run.length);
     _mm_sfence();
@@ -181,7 +170,7 @@ void unpack(const Tiling& tiling, void* memory, int64_t begin, int64_t size, con
       scatter(list, memory, from);
       from += list.count * list.length;
     } else if (walker.fetch(&run)) {
-      scatter(run, memory, from);
+      scatter_run(run, memory, from);
       from += run.bytes();
     } else {
       return;
