@@ -240,13 +240,16 @@ int get_amode(RoutedFile& file, int* amode) {
 int set_info(RoutedFile& file, MPI_Info info) {
   auto given = pairs_of(info);
   if (!given.ok()) return raise(file.identity, given.status());
+  const Pairs in_force = hints_in_force(file.file->settings());
   std::lock_guard lock(file.mutex);
   for (const auto& [key, value] : *given) {
-    // Our settings are decided at open and stay; get_info tells what is in force.
-    if (key.starts_with("suiro_"))
-      log_warning("hint " + key + " has no effect after MPI_File_open (" + file.file->path() + ")");
-    else
+    if (!key.starts_with("suiro_")) {
       set_pair(&file.hints, key, value);
+      continue;
+    }
+    // Our settings are decided at open and stay. Programs hand back what get_info gave them: that is no request.
+    bool unchanged = std::ranges::find(in_force, std::pair(key, value)) != in_force.end();
+    if (!unchanged) log_warning("hint " + key + " has no effect after MPI_File_open (" + file.file->path() + ")");
   }
   return MPI_SUCCESS;
 }
