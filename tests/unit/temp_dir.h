@@ -6,7 +6,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -41,8 +40,12 @@ using Bytes = std::vector<unsigned char>;
 
 inline Bytes read_whole_file(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
+  stream.seekg(0, std::ios::end);
+  Bytes bytes(static_cast<size_t>(stream.tellg()));
+  stream.seekg(0);
+  stream.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   EXPECT_TRUE(stream.good()) << path;
-  return Bytes(std::istreambuf_iterator<char>(stream), {});
+  return bytes;
 }
 
 inline void write_whole_file(const std::string& path, const Bytes& bytes) {
