@@ -83,7 +83,12 @@ Status OpenFile::open_storage(bool creator) {
       options.map_piece_below_bytes = std::min(settings_.map_piece_below_bytes, traits->map_pieces_below);
       break;
     case StridedWrite::kPwrite: options.map_piece_below_bytes = 0; break;
-    case StridedWrite::kMap: options.map_piece_below_bytes = INT64_MAX; break;
+    case StridedWrite::kMap:
+      options.map_piece_below_bytes = INT64_MAX;
+      if (creator && !(traits->shared_mapping && traits->supports_allocate))
+        log_warning("strided_write=map has no effect on " + path() + ": " + traits->name +
+                    " is not known to keep shared mappings coherent");
+      break;
   }
   route_ = std::make_unique<DirectRoute>(std::move(*file), *traits, options,
                                          DirectRoute::OpenFor{readable, mode_.write});

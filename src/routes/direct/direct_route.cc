@@ -24,6 +24,7 @@ constexpr int64_t kMapWindow = 32 << 20;
 // kMapDensity is wanted.
 constexpr int64_t kMapSpan = 256 << 10;
 constexpr int64_t kMapDensity = 16;
+constexpr int kSpansSkipped = 32;
 // From this length on, pieces of memory are handed to the kernel in place instead of by way of a packing buffer.
 constexpr int64_t kVectoredPiece = 64 << 10;
 constexpr int kVectorParts = 256;
@@ -195,8 +196,16 @@ bool DirectRoute::copy_mapped(const Span& span, bool writable, Copy copy) {
       !file_->is_dense(span.start, span.length()) || !file_->is_cached(span.start) ||
       !file_->is_cached(span.start + span.length() / 2) || !file_->is_cached(span.end - 1))
     return false;
+  // Trying a mapping out costs some page faults: where it was in vain, the next spans are spared them.
+  if (spans_to_skip_.load(std::memory_order_relaxed) > 0) {
+    spans_to_skip_.fetch_sub(1, std::memory_order_relaxed);
+    return false;
+  }
   auto mapping = file_->map(span.start, span.length(), writable);
-  if (!mapping.ok() || !is_mapped_hugely(*mapping, span.length())) return false;
+  if (!mapping.ok() || !is_mapped_hugely(*mapping, span.length())) {
+    spans_to_skip_.store(kSpansSkipped, std::memory_order_relaxed);
+    return false;
+  }
   return access_mapped(*mapping, [&] { copy(mapping->data() - span.start); });
 }
 

@@ -67,6 +67,7 @@ class DirectRoute final : public Route {
   bool writing_;
   bool map_reads_;
   std::atomic<bool> map_writes_;  // turned off when the file system turns out not to allocate or map
+  std::atomic<int> spans_to_skip_{0};  // after a mapping that was not worth it
   BufferPool windows_;
   BufferPool stages_;
 };
