@@ -372,9 +372,9 @@ Result<int64_t> OpenFile::place_of(const View& view, int64_t offset) const {
 }
 
 Status OpenFile::same_everywhere(int64_t value, const char* what) {
-  int64_t both[2] = {value, -value};
+  int64_t both[2] = {value, ~value};  // the complement turns the order round, as the negative does, but never overflows
   comm_->max(both, 2);
-  if (both[0] == -both[1]) return Status();
+  if (both[0] == ~both[1]) return Status();
   return Status(ErrorKind::kNotSame, path() + ": " + what + " is not the same on all ranks");
 }
 
