@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "host.h"
 
@@ -123,6 +124,14 @@ static const char *start_shim(void **table) {
   return NULL;
 }
 
+/* SUIRO=off is the shim's to obey (it still takes our prefixes off file names); here it only spares the complaint about
+ * a shim that cannot be had. */
+static int is_switched_off(void) {
+  const char *value = getenv("SUIRO");
+  return value != NULL && (strcasecmp(value, "off") == 0 || strcmp(value, "0") == 0 || strcasecmp(value, "no") == 0 ||
+                           strcasecmp(value, "false") == 0);
+}
+
 static void resolve_all(void) {
   dl_iterate_phdr(look_at_object, &mpi);
   if (mpi.kind != kNoMpi) mpi.handle = dlopen(mpi.path, RTLD_LAZY | RTLD_NOLOAD);
@@ -130,6 +139,7 @@ static void resolve_all(void) {
   const char *reason = mpi.kind == kNoMpi ? "no MPI library that Suiro knows is loaded in this process"
                                           : start_shim(table);
   lead_to_native();
+  if (reason != NULL && is_switched_off()) return;
   if (reason != NULL) {
     const char *on_error = getenv("SUIRO_ON_ERROR");
     if (on_error != NULL && strcmp(on_error, "fail") == 0) {
