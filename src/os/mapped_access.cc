@@ -2,9 +2,11 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <ucontext.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <mutex>
 
 namespace suiro::mapped_access_internal {
@@ -34,7 +36,15 @@ void pass_on(int signal, siginfo_t* info, void* context) {
 void on_bus_error(int signal, siginfo_t* info, void* context) {
   Frame* frame = current_frame.load(std::memory_order_relaxed);
   auto* address = static_cast<const std::byte*>(info->si_addr);
-  if (is_fault(info) && frame != nullptr && address >= frame->begin && address < frame->end) siglongjmp(frame->resume, 1);
+  if (is_fault(info) && frame != nullptr && address >= frame->begin && address < frame->end) {
+    // Whoever called this handler - the kernel, or a handler of another library around it - may have blocked signals until
+    // it returns, which it never does. The kernel's part of a signal set is one word.
+    sigset_t mask;
+    sigemptyset(&mask);
+    std::memcpy(&mask, &static_cast<const ucontext_t*>(context)->uc_sigmask, sizeof(unsigned long));
+    ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+    siglongjmp(frame->resume, 1);
+  }
   pass_on(signal, info, context);
 }
 

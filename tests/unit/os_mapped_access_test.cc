@@ -161,6 +161,26 @@ TEST_F(MappedAccessDeathTest, AFaultElsewhereInsideAnAccessIsTheProgramsToo) {
       ::testing::ExitedWithCode(44), "");
 }
 
+TEST_F(MappedAccessDeathTest, AHandlerAroundOursMayBlockTheSignal) {
+  // As a library does that keeps the earlier handler and calls it from its own, during which SIGBUS is blocked.
+  EXPECT_EXIT(
+      {
+        use_mapped_access();
+        static struct sigaction ours;
+        struct sigaction around = {};
+        around.sa_sigaction = [](int signal, siginfo_t* info, void* context) { ours.sa_sigaction(signal, info, context); };
+        around.sa_flags = SA_SIGINFO;
+        sigfillset(&around.sa_mask);
+        ::sigaction(SIGBUS, &around, &ours);
+        use_mapped_access();
+        use_mapped_access();
+        sigset_t mask;
+        ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+        ::_exit(sigismember(&mask, SIGBUS) == 0 && sigismember(&mask, SIGUSR1) == 0 ? 47 : 1);
+      },
+      ::testing::ExitedWithCode(47), "");
+}
+
 TEST_F(MappedAccessDeathTest, AnIgnoredSignalThatWasSentChangesNothing) {
   EXPECT_EXIT((set_handler(SIG_IGN), use_mapped_access(), ::raise(SIGBUS), use_mapped_access(), ::_exit(45)),
               ::testing::ExitedWithCode(45), "");
