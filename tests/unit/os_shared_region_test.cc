@@ -127,7 +127,8 @@ class RobustMutexTest : public SharedRegionTest {
  protected:
   struct Shared {
     RobustMutex mutex;
-    int64_t counter;
+    int64_t counter;              // guarded by mutex
+    std::atomic<int64_t> signal;  // looked at without it
   };
   void SetUp() override {
     auto region = SharedRegion::Create(dir_.path(), "lock", sizeof(Shared));
@@ -170,13 +171,13 @@ TEST_F(RobustMutexTest, AWaiterGetsItWhenTheHolderDies) {
   ASSERT_EQ(::read(told[0], &byte, 1), 1);
   std::thread waiter([&] {
     std::lock_guard lock(shared_->mutex);
-    shared_->counter = 77;
+    shared_->signal = 77;
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_EQ(shared_->counter, 0);
+  EXPECT_EQ(shared_->signal, 0);
   ::kill(child, SIGKILL);
   waiter.join();
-  EXPECT_EQ(shared_->counter, 77);
+  EXPECT_EQ(shared_->signal, 77);
   int status;
   EXPECT_EQ(::waitpid(child, &status, 0), child);
   ::close(told[0]);
