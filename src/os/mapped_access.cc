@@ -37,8 +37,8 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
   Frame* frame = current_frame.load(std::memory_order_relaxed);
   auto* address = static_cast<const std::byte*>(info->si_addr);
   if (is_fault(info) && frame != nullptr && address >= frame->begin && address < frame->end) {
-    // Whoever called this handler - the kernel, or a handler of another library around it - may have blocked signals until
-    // it returns, which it never does. The kernel's part of a signal set is one word.
+    // Whoever called this handler - the kernel, or a handler of another library around it - may have blocked signals
+    // until it returns, which it never does. The kernel's part of a signal set is one word.
     sigset_t mask;
     sigemptyset(&mask);
     std::memcpy(&mask, &static_cast<const ucontext_t*>(context)->uc_sigmask, sizeof(unsigned long));

@@ -1,10 +1,9 @@
 // Agreement between ranks, and the Comm over threads with which the tests of higher rooms stand in for MPI.
-#include "base/comm.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "base/comm.h"
 #include "thread_comm.h"
 
 namespace suiro {
@@ -49,8 +48,7 @@ TEST_P(AgreeTest, TheLowestFailingRankDecidesTheKindAndEachKeepsItsOwnText) {
       auto lowest = static_cast<unsigned>(__builtin_ctz(failing));
       Status agreed = comm->agree(here ? Status(kinds[rank], "text of rank " + std::to_string(rank)) : Status());
       EXPECT_EQ(agreed.kind(), kinds[lowest]);
-      if (here)
-        EXPECT_EQ(agreed.message(), "text of rank " + std::to_string(rank));
+      if (here) EXPECT_EQ(agreed.message(), "text of rank " + std::to_string(rank));
       else
         EXPECT_NE(agreed.message().find("rank " + std::to_string(lowest)), std::string_view::npos) << agreed.message();
     });
@@ -82,10 +80,8 @@ TEST(ThreadCommDeathTest, DifferentCallsAreFound) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_DEATH(run_ranks(2,
                          [](std::unique_ptr<Comm> comm) {
-                           if (comm->rank() == 0)
-                             comm->barrier();
-                           else
-                             (void)comm->exclusive_sum(1);
+                           if (comm->rank() == 0) comm->barrier();
+                           else (void)comm->exclusive_sum(1);
                          }),
                "while others are in");
 }

@@ -1,11 +1,11 @@
 // Messages on standard error: levels and the limit on repetitions.
-#include "base/message.h"
-
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
 #include <algorithm>
 #include <string>
+
+#include "base/message.h"
 
 namespace suiro {
 namespace {

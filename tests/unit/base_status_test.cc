@@ -1,6 +1,4 @@
 // Status and Result: errors as values.
-#include "base/status.h"
-
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -9,6 +7,7 @@
 #include <set>
 
 #include "base/extent.h"
+#include "base/status.h"
 
 namespace suiro {
 namespace {
@@ -44,16 +43,25 @@ TEST(Status, KeepsKindMessageAndErrnoWhenCopiedAndMoved) {
 
 TEST(Status, ErrnoDecidesTheKind) {
   const std::pair<int, ErrorKind> table[] = {
-      {ENOENT, ErrorKind::kNoSuchFile},    {EEXIST, ErrorKind::kFileExists},
-      {EBUSY, ErrorKind::kFileInUse},      {ETXTBSY, ErrorKind::kFileInUse},
-      {ENAMETOOLONG, ErrorKind::kBadFile}, {EISDIR, ErrorKind::kBadFile},
-      {ENOTDIR, ErrorKind::kBadFile},      {ELOOP, ErrorKind::kBadFile},
-      {EACCES, ErrorKind::kAccess},        {EPERM, ErrorKind::kAccess},
-      {EROFS, ErrorKind::kReadOnly},       {ENOSPC, ErrorKind::kNoSpace},
-      {EFBIG, ErrorKind::kNoSpace},        {EDQUOT, ErrorKind::kQuota},
-      {ENOMEM, ErrorKind::kNoMemory},      {EINVAL, ErrorKind::kArgument},
+      {ENOENT, ErrorKind::kNoSuchFile},
+      {EEXIST, ErrorKind::kFileExists},
+      {EBUSY, ErrorKind::kFileInUse},
+      {ETXTBSY, ErrorKind::kFileInUse},
+      {ENAMETOOLONG, ErrorKind::kBadFile},
+      {EISDIR, ErrorKind::kBadFile},
+      {ENOTDIR, ErrorKind::kBadFile},
+      {ELOOP, ErrorKind::kBadFile},
+      {EACCES, ErrorKind::kAccess},
+      {EPERM, ErrorKind::kAccess},
+      {EROFS, ErrorKind::kReadOnly},
+      {ENOSPC, ErrorKind::kNoSpace},
+      {EFBIG, ErrorKind::kNoSpace},
+      {EDQUOT, ErrorKind::kQuota},
+      {ENOMEM, ErrorKind::kNoMemory},
+      {EINVAL, ErrorKind::kArgument},
       {ENOTSUP, ErrorKind::kUnsupportedOperation},
-      {EIO, ErrorKind::kIo},               {ESTALE, ErrorKind::kIo},
+      {EIO, ErrorKind::kIo},
+      {ESTALE, ErrorKind::kIo},
   };
   for (const auto& [number, kind] : table) {
     Status status = Status::FromErrno(number, "open /a/b");

@@ -43,8 +43,8 @@ inline const Tiling& plain() {
 }
 
 inline Status write(OpenFile& file, PointerKind pointer, int64_t offset, const std::string& data, Status broken = {}) {
-  return file.write(pointer, offset, static_cast<int64_t>(data.size()), MemoryBytes{plain(), const_cast<char*>(data.data())},
-                    std::move(broken));
+  return file.write(pointer, offset, static_cast<int64_t>(data.size()),
+                    MemoryBytes{plain(), const_cast<char*>(data.data())}, std::move(broken));
 }
 /// What was read, as text; on failure the name of the error in angle brackets.
 inline std::string read(OpenFile& file, PointerKind pointer, int64_t offset, int64_t size, Status broken = {}) {

@@ -213,7 +213,8 @@ TEST_P(OpenTest, SequentialFilesHaveOnlyTheSharedPointer) {
     file.comm().barrier();
     EXPECT_TRUE(write(file, PointerKind::kShared, 0, "x").ok());
   });
-  EXPECT_EQ(content(), std::string("0123").substr(0, static_cast<size_t>(ranks())) + std::string(static_cast<size_t>(ranks()), 'x'));
+  EXPECT_EQ(content(), std::string("0123").substr(0, static_cast<size_t>(ranks())) +
+                           std::string(static_cast<size_t>(ranks()), 'x'));
 }
 
 }  // namespace

@@ -60,10 +60,13 @@ TEST_P(PointersTest, OrderedFollowsTheRanks) {
   with_file(creating(), [](OpenFile& file) {
     int rank = file.comm().rank();
     for (int round = 0; round < 20; round++)  // rank r writes r letters: rank 0 takes part with nothing
-      ASSERT_TRUE(write(file, PointerKind::kOrdered, 0, std::string(static_cast<size_t>(rank), static_cast<char>('a' + rank))).ok());
+      ASSERT_TRUE(
+          write(file, PointerKind::kOrdered, 0, std::string(static_cast<size_t>(rank), static_cast<char>('a' + rank)))
+              .ok());
   });
   std::string one_round;
-  for (int rank = 0; rank < ranks(); rank++) one_round += std::string(static_cast<size_t>(rank), static_cast<char>('a' + rank));
+  for (int rank = 0; rank < ranks(); rank++)
+    one_round += std::string(static_cast<size_t>(rank), static_cast<char>('a' + rank));
   std::string want;
   for (int round = 0; round < 20; round++) want += one_round;
   EXPECT_EQ(content(), want);
@@ -71,7 +74,8 @@ TEST_P(PointersTest, OrderedFollowsTheRanks) {
   with_file(reading(), [&](OpenFile& file) {
     auto rank = static_cast<size_t>(file.comm().rank());
     for (int round = 0; round < 20; round++)
-      ASSERT_EQ(read(file, PointerKind::kOrdered, 0, static_cast<int64_t>(rank)), std::string(rank, static_cast<char>('a' + rank)));
+      ASSERT_EQ(read(file, PointerKind::kOrdered, 0, static_cast<int64_t>(rank)),
+                std::string(rank, static_cast<char>('a' + rank)));
     EXPECT_EQ(read(file, PointerKind::kOrdered, 0, 1), "");
   });
 }
@@ -130,8 +134,9 @@ TEST_P(SeveralRanksTest, CollectiveCallsWithDifferentArgumentsFailOnAllRanks) {
     EXPECT_EQ(file.seek_shared(last ? 1 : 2, Whence::kSet).kind(), ErrorKind::kNotSame);
     EXPECT_EQ(file.seek_shared(last ? INT64_MIN : 5, Whence::kSet).kind(), ErrorKind::kNotSame);
     EXPECT_EQ(file.seek_shared(1, last ? Whence::kSet : Whence::kEnd).kind(), ErrorKind::kNotSame);
-    EXPECT_EQ(file.seek_shared(1, Whence::kSet, last ? Status(ErrorKind::kArgument, "no such whence") : Status()).kind(),
-              ErrorKind::kArgument);
+    EXPECT_EQ(
+        file.seek_shared(1, Whence::kSet, last ? Status(ErrorKind::kArgument, "no such whence") : Status()).kind(),
+        ErrorKind::kArgument);
     EXPECT_EQ(*file.shared_position(), 0);
     EXPECT_EQ(file.set_size(last ? 5 : 6).kind(), ErrorKind::kNotSame);
     EXPECT_EQ(file.preallocate(last ? 50 : 60).kind(), ErrorKind::kNotSame);
@@ -262,8 +267,11 @@ TEST_P(PointersTest, IndividualPointersAndSeek) {
   std::string want;
   for (int line = 0; line < 3; line++) {
     for (int rank = 0; rank < ranks(); rank++) {
-      auto low = static_cast<char>('a' + rank), up = static_cast<char>('A' + rank), digit = static_cast<char>('0' + rank);
-      want += line == 0 ? std::string(4, low) : line == 1 ? std::string(2, low) + std::string(2, up) : std::string(4, digit);
+      auto low = static_cast<char>('a' + rank), up = static_cast<char>('A' + rank),
+           digit = static_cast<char>('0' + rank);
+      want += line == 0   ? std::string(4, low)
+              : line == 1 ? std::string(2, low) + std::string(2, up)
+                          : std::string(4, digit);
     }
   }
   EXPECT_EQ(content(), want);

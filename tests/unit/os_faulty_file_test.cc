@@ -1,11 +1,10 @@
 // FaultyFile: fails exactly the calls it is told to, so that tests which rely on it prove something.
-#include "os/faulty_file.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <cerrno>
 
+#include "os/faulty_file.h"
 #include "temp_dir.h"
 
 namespace suiro {

@@ -1,10 +1,9 @@
 // What is said of the file systems that every Linux has.
-#include "os/file_traits.h"
-
 #include <gtest/gtest.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "os/file_traits.h"
 #include "temp_dir.h"
 
 namespace suiro {

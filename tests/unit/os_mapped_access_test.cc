@@ -1,6 +1,4 @@
 // access_mapped(): a page that has gone becomes a return value, and nobody else's SIGBUS is touched.
-#include "os/mapped_access.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -9,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "os/mapped_access.h"
 #include "temp_dir.h"
 
 namespace suiro {
@@ -168,7 +167,9 @@ TEST_F(MappedAccessDeathTest, AHandlerAroundOursMayBlockTheSignal) {
         use_mapped_access();
         static struct sigaction ours;
         struct sigaction around = {};
-        around.sa_sigaction = [](int signal, siginfo_t* info, void* context) { ours.sa_sigaction(signal, info, context); };
+        around.sa_sigaction = [](int signal, siginfo_t* info, void* context) {
+          ours.sa_sigaction(signal, info, context);
+        };
         around.sa_flags = SA_SIGINFO;
         sigfillset(&around.sa_mask);
         ::sigaction(SIGBUS, &around, &ours);

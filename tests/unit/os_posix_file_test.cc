@@ -1,5 +1,5 @@
-// PosixFile: the loops around the system calls, with calls that are interrupted and shortened on purpose, and the rest of
-// the interface on real files.
+// PosixFile: the loops around the system calls, with calls that are interrupted and shortened on purpose, and the rest
+// of the interface on real files.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <limits.h>
@@ -118,8 +118,8 @@ struct Behaviour {
 };
 class PosixFileLoops : public PosixFileTest, public ::testing::WithParamInterface<Behaviour> {};
 INSTANTIATE_TEST_SUITE_P(Behaviours, PosixFileLoops,
-                         ::testing::Values(Behaviour{0, SIZE_MAX}, Behaviour{2, SIZE_MAX}, Behaviour{0, 1}, Behaviour{3, 1},
-                                           Behaviour{2, 7}, Behaviour{0, 100}, Behaviour{5, 1023}));
+                         ::testing::Values(Behaviour{0, SIZE_MAX}, Behaviour{2, SIZE_MAX}, Behaviour{0, 1},
+                                           Behaviour{3, 1}, Behaviour{2, 7}, Behaviour{0, 100}, Behaviour{5, 1023}));
 
 TEST_P(PosixFileLoops, EveryByteIsWrittenAndReadInItsPlace) {
   script.interrupt_every = GetParam().interrupt_every;
@@ -332,6 +332,23 @@ TEST_F(PosixFileTest, BytesJustWrittenAreCached) {
   EXPECT_TRUE(file->is_cached(0));
   EXPECT_TRUE(file->is_cached(9999));
   EXPECT_FALSE(file->is_cached(10000));
+}
+
+TEST_F(PosixFileTest, DenseIsWhatHasStorageEverywhere) {
+  auto file = open(O_RDWR | O_CREAT, kSystemIoCalls);
+  Bytes data = numbered_bytes(64 << 10, 14);
+  ASSERT_TRUE(file->pwrite(data.data(), 64 << 10, 0).ok());
+  ASSERT_TRUE(file->pwrite(data.data(), 64 << 10, 4 << 20).ok());
+  EXPECT_TRUE(file->is_dense(0, 64 << 10));
+  EXPECT_TRUE(file->is_dense(100, 1000));
+  EXPECT_TRUE(file->is_dense(4 << 20, 64 << 10));
+  EXPECT_FALSE(file->is_dense(4 << 20, (64 << 10) + 1));  // beyond the end
+  EXPECT_FALSE(file->is_dense(8 << 20, 1));
+  struct stat info;
+  ASSERT_EQ(::stat(path_.c_str(), &info), 0);
+  if (info.st_blocks * 512 >= 4 << 20) GTEST_SKIP() << "no holes on this file system";
+  EXPECT_FALSE(file->is_dense(0, 2 << 20));
+  EXPECT_FALSE(file->is_dense(1 << 20, 4096));
 }
 
 TEST_F(PosixFileTest, ReopenFollowsThePath) {

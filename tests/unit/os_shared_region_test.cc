@@ -1,6 +1,4 @@
 // Shared memory between processes, and locks that survive their holder.
-#include "os/shared_region.h"
-
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -12,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "os/shared_region.h"
 #include "temp_dir.h"
 
 namespace suiro {

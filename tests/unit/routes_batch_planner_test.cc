@@ -8,8 +8,8 @@ namespace suiro::routes_test {
 namespace {
 
 /// What of the whole plan is wrong, given the positions of the data bytes in order; counts the batches.
-std::string check_plan(const Tiling& tiling, int64_t begin, int64_t size, const BatchLimits& limits, const Offsets& want,
-                       int* batches = nullptr) {
+std::string check_plan(const Tiling& tiling, int64_t begin, int64_t size, const BatchLimits& limits,
+                       const Offsets& want, int* batches = nullptr) {
   BatchPlanner planner(tiling, begin, size, limits);
   PieceBatch batch;
   size_t at = 0;
@@ -88,7 +88,8 @@ TEST(BatchPlanner, AWideGapEndsABatch) {
 }
 
 TEST(BatchPlanner, ALongPieceGoesAloneBetweenShortOnes) {
-  Layout view(access_test::concat({0, 8, 200}, {access_test::bytes(4), access_test::bytes(100), access_test::bytes(4)}), 0, 0);
+  Layout view(access_test::concat({0, 8, 200}, {access_test::bytes(4), access_test::bytes(100), access_test::bytes(4)}),
+              0, 0);
   BatchPlanner planner(view.tiling, 0, 108, BatchLimits{1000, 1000, 50});
   PieceBatch batch;
   ASSERT_TRUE(planner.next(&batch));

@@ -1,13 +1,12 @@
-// The direct route against a plain model of the file, on a disk and in memory, in every combination of its ways of moving
-// data. SUIRO_TEST_SEED chooses another sequence, SUIRO_TEST_ROUNDS a longer one.
-#include "routes/direct/direct_route.h"
-
+// The direct route against a plain model of the file, on a disk and in memory, in every combination of its ways of
+// moving data. SUIRO_TEST_SEED chooses another sequence, SUIRO_TEST_ROUNDS a longer one.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <thread>
 
 #include "forwarding_file.h"
+#include "routes/direct/direct_route.h"
 #include "routes_reference.h"
 
 namespace suiro::routes_test {
@@ -69,7 +68,8 @@ std::string describe(const DirectOptions& options) {
 
 TEST_P(DirectRouteTest, RandomViewsMemoriesAndOptions) {
   uint64_t seed = number_from_environment("SUIRO_TEST_SEED", 4711);
-  uint64_t rounds = number_from_environment("SUIRO_TEST_ROUNDS", 5000) / 10;  // each makes several files' worth of calls
+  uint64_t rounds =
+      number_from_environment("SUIRO_TEST_ROUNDS", 5000) / 10;  // each makes several files' worth of calls
   LayoutGenerator generator(seed + static_cast<uint64_t>(GetParam()));
   for (uint64_t round = 0; round < rounds; round++) {
     DirectOptions options = random_options(generator);
@@ -82,11 +82,12 @@ TEST_P(DirectRouteTest, RandomViewsMemoriesAndOptions) {
     int64_t size = generator.between(0, std::min<int64_t>(3 * tile, 8000));
     start_with(generator.one_of<int64_t>({0, 1, 5000, 40000}));
     auto route = open(options);
-    std::string where = "seed " + std::to_string(seed) + " round " + std::to_string(round) + ": view " + view.describe() +
-                        " begin " + std::to_string(begin) + " size " + std::to_string(size) + " memory " +
-                        memory.describe() + " " + describe(options);
+    std::string where = "seed " + std::to_string(seed) + " round " + std::to_string(round) + ": view " +
+                        view.describe() + " begin " + std::to_string(begin) + " size " + std::to_string(size) +
+                        " memory " + memory.describe() + " " + describe(options);
     ASSERT_EQ(check_read(*route, model_, view, begin, size, memory), "") << where << " (before the write)";
-    ASSERT_EQ(check_write(*route, path_, &model_, view, begin, size, memory, static_cast<unsigned>(round)), "") << where;
+    ASSERT_EQ(check_write(*route, path_, &model_, view, begin, size, memory, static_cast<unsigned>(round)), "")
+        << where;
     ASSERT_EQ(check_read(*route, model_, view, begin, size, memory), "") << where;
     ASSERT_EQ(check_read(*route, model_, view, 0, begin + size + tile, plain_), "") << where << " (beyond the end)";
     ASSERT_TRUE(route->close().ok());
@@ -107,7 +108,8 @@ TEST_P(DirectRouteTest, RandomLargeViews) {
     auto tile = static_cast<int64_t>(view.offsets.size());
     int64_t begin = generator.between(0, tile / 2);
     int64_t size = generator.between(tile, 3 * tile / 2);
-    Layout memory = generator.chance(50) ? plain_ : Layout(access_test::repeat(2, 5000, access_test::bytes(4100)), 0, 33);
+    Layout memory =
+        generator.chance(50) ? plain_ : Layout(access_test::repeat(2, 5000, access_test::bytes(4100)), 0, 33);
     DirectOptions options;
     options.map_piece_below_bytes = generator.one_of<int64_t>({0, 8 << 10, INT64_MAX});
     options.read_sieve_bytes = generator.one_of<int64_t>({0, 256 << 10});
@@ -117,7 +119,8 @@ TEST_P(DirectRouteTest, RandomLargeViews) {
                         std::to_string(piece) + " hole " + std::to_string(hole) + " begin " + std::to_string(begin) +
                         " size " + std::to_string(size) + " " + describe(options);
     ASSERT_EQ(check_read(*route, model_, view, begin, size, memory), "") << where << " (before the write)";
-    ASSERT_EQ(check_write(*route, path_, &model_, view, begin, size, memory, static_cast<unsigned>(round)), "") << where;
+    ASSERT_EQ(check_write(*route, path_, &model_, view, begin, size, memory, static_cast<unsigned>(round)), "")
+        << where;
     ASSERT_EQ(check_write(*route, path_, &model_, view, begin + 3, size - 7, memory, 77), "") << where << " (again)";
     ASSERT_EQ(check_read(*route, model_, view, begin, size, memory), "") << where;
     ASSERT_EQ(check_read(*route, model_, view, 0, 3 * tile, plain_), "") << where << " (beyond the end)";
@@ -178,7 +181,8 @@ TEST_P(DirectRouteTest, ThreadsShareARoute) {
   std::vector<std::thread> threads;
   for (int number = 0; number < kThreads; number++) {
     threads.emplace_back([&, number] {
-      Layout view(access_test::repeat(500, 100 * kThreads, access_test::bytes(100)), 100 * number, 100 * kThreads - 100);
+      Layout view(access_test::repeat(500, 100 * kThreads, access_test::bytes(100)), 100 * number,
+                  100 * kThreads - 100);
       Layout memory(access_test::repeat(100, 20, access_test::bytes(13)), 0, 3);
       for (int round = 0; round < 5; round++) {
         Memory written(memory, 50000, 0xee), back(memory, 50000, 0xee);

@@ -1,5 +1,5 @@
-// The direct route on a file whose calls fail: a failure is reported, never a part passed off as the whole, and nothing but
-// the bytes of the write is ever touched.
+// The direct route on a file whose calls fail: a failure is reported, never a part passed off as the whole, and nothing
+// but the bytes of the write is ever touched.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
@@ -21,23 +21,26 @@ struct Case {
   Spec memory;
   int64_t memory_gap;
   int64_t map_below;
-  int64_t initial;         // bytes in the file before
-  bool in_place = false;   // may be stored through a mapping of what is in the file
+  int64_t initial;  // bytes in the file before
+  bool in_place = false;  // may be stored through a mapping of what is in the file
 };
 
 const Case kCases[] = {
     {"contiguous", access_test::bytes(1), 0, 5000, access_test::bytes(1), 0, 8192, 6000},
-    {"short pieces by calls", access_test::repeat(20, 64, access_test::bytes(32)), 32, 900, access_test::bytes(1), 0, 0, 3000},
-    {"short pieces mapped", access_test::repeat(20, 64, access_test::bytes(32)), 32, 900, access_test::bytes(1), 0, 8192, 500},
-    {"scattered memory", access_test::bytes(1), 0, 5000, access_test::repeat(10, 50, access_test::bytes(20)), 30, 8192, 6000},
+    {"short pieces by calls", access_test::repeat(20, 64, access_test::bytes(32)), 32, 900, access_test::bytes(1), 0, 0,
+     3000},
+    {"short pieces mapped", access_test::repeat(20, 64, access_test::bytes(32)), 32, 900, access_test::bytes(1), 0,
+     8192, 500},
+    {"scattered memory", access_test::bytes(1), 0, 5000, access_test::repeat(10, 50, access_test::bytes(20)), 30, 8192,
+     6000},
     {"scattered both", access_test::repeat(20, 64, access_test::bytes(32)), 32, 900,
      access_test::repeat(10, 50, access_test::bytes(20)), 30, 8192, 3000},
     {"scattered both by calls", access_test::repeat(20, 64, access_test::bytes(32)), 32, 900,
      access_test::repeat(10, 50, access_test::bytes(20)), 30, 0, 3000},
-    {"long pieces of memory", access_test::bytes(1), 0, 300000, access_test::repeat(2, 100000, access_test::bytes(70000)), 10,
-     8192, 400000},
-    {"large and dense", access_test::repeat(1000, 1500, access_test::bytes(1000)), 500, 1000000, access_test::bytes(1), 0,
-     8192, 1600000, true},
+    {"long pieces of memory", access_test::bytes(1), 0, 300000,
+     access_test::repeat(2, 100000, access_test::bytes(70000)), 10, 8192, 400000},
+    {"large and dense", access_test::repeat(1000, 1500, access_test::bytes(1000)), 500, 1000000, access_test::bytes(1),
+     0, 8192, 1600000, true},
 };
 
 class FaultTest : public ::testing::TestWithParam<Case> {

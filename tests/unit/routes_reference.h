@@ -1,5 +1,5 @@
-// What a route must do, told with a plain vector of bytes: the model file, and the checks of one write or read against it.
-// Each check returns what is wrong, or nothing, so that tests can also prove that a wrong answer is found.
+// What a route must do, told with a plain vector of bytes: the model file, and the checks of one write or read against
+// it. Each check returns what is wrong, or nothing, so that tests can also prove that a wrong answer is found.
 #pragma once
 
 #include <algorithm>
@@ -112,7 +112,9 @@ class Memory {
     shift_ = kMargin - lower;
     bytes_.assign(static_cast<size_t>(upper - lower + 2 * kMargin), fill);
   }
-  void* base() { return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(bytes_.data()) + static_cast<uintptr_t>(shift_)); }
+  void* base() {
+    return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(bytes_.data()) + static_cast<uintptr_t>(shift_));
+  }
   unsigned char& byte(size_t number) { return bytes_[static_cast<size_t>(positions_[number] + shift_)]; }
   Bytes& all() { return bytes_; }
 
@@ -125,7 +127,8 @@ class Memory {
 
 inline std::string difference(const char* what, const Bytes& got, const Bytes& want) {
   if (got.size() != want.size())
-    return std::string(what) + " has " + std::to_string(got.size()) + " bytes, must have " + std::to_string(want.size());
+    return std::string(what) + " has " + std::to_string(got.size()) + " bytes, must have " +
+           std::to_string(want.size());
   auto at = std::mismatch(got.begin(), got.end(), want.begin()).first;
   if (at == got.end()) return "";
   return std::string(what) + " differs first at byte " + std::to_string(at - got.begin());
@@ -163,7 +166,8 @@ inline std::string check_write(Route& route, const std::string& path, Bytes* mod
 inline std::string check_read(Route& route, const Bytes& model, const Layout& view, int64_t begin, int64_t size,
                               const Layout& memory_layout) {
   Offsets places = view.positions(begin, size);
-  auto beyond = std::find_if(places.begin(), places.end(), [&](int64_t at) { return at >= static_cast<int64_t>(model.size()); });
+  auto beyond =
+      std::find_if(places.begin(), places.end(), [&](int64_t at) { return at >= static_cast<int64_t>(model.size()); });
   auto want = static_cast<int64_t>(beyond - places.begin());
   Memory memory(memory_layout, size, 0xee);
   Memory expected(memory_layout, size, 0xee);

@@ -58,7 +58,8 @@ inline void write_whole_file(const std::string& path, const Bytes& bytes) {
 /// Bytes that differ from their neighbours near and far, and between seeds.
 inline Bytes numbered_bytes(size_t count, unsigned seed) {
   Bytes bytes(count);
-  for (size_t i = 0; i < count; i++) bytes[i] = static_cast<unsigned char>(i * 131 + (i >> 8) * 29 + (i >> 16) * 7 + seed * 53);
+  for (size_t i = 0; i < count; i++)
+    bytes[i] = static_cast<unsigned char>(i * 131 + (i >> 8) * 29 + (i >> 16) * 7 + seed * 53);
   return bytes;
 }
 

@@ -1,5 +1,5 @@
-// A Comm whose ranks are threads of the test program. Unlike an MPI library it notices misuse: ranks that are in different
-// collective calls, and a rank that never comes, end the program with a message instead of a hang.
+// A Comm whose ranks are threads of the test program. Unlike an MPI library it notices misuse: ranks that are in
+// different collective calls, and a rank that never comes, end the program with a message instead of a hang.
 #pragma once
 
 #include <algorithm>
@@ -57,8 +57,8 @@ class ThreadGroup {
   const char* call_ = "";
   int arrived_ = 0;
   int64_t round_ = 0;
-  // Nobody can start the next round's exchange before leaving this one, so results_ is not overwritten while it is copied:
-  // the last to arrive in the next round comes after every rank has copied under the lock.
+  // Nobody can start the next round's exchange before leaving this one, so results_ is not overwritten while it is
+  // copied: the last to arrive in the next round comes after every rank has copied under the lock.
   std::vector<std::vector<char>> values_, results_;
 };
 
@@ -71,7 +71,8 @@ class ThreadComm final : public Comm {
   void barrier() override { (void)group_->exchange(rank_, "barrier", {}); }
   void broadcast(void* data, size_t bytes, int root) override {
     auto* at = static_cast<char*>(data);
-    auto all = group_->exchange(rank_, "broadcast", rank_ == root ? std::vector<char>(at, at + bytes) : std::vector<char>());
+    auto all =
+        group_->exchange(rank_, "broadcast", rank_ == root ? std::vector<char>(at, at + bytes) : std::vector<char>());
     if (all[static_cast<size_t>(root)].size() != bytes) {
       std::fprintf(stderr, "ThreadComm: rank %d expects a broadcast of another size\n", rank_);
       std::abort();
@@ -124,7 +125,8 @@ void run_ranks(int ranks, Body body) {
   auto group = std::make_shared<ThreadGroup>(ranks);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; rank++)
-    threads.emplace_back([&body, group, rank] { body(std::unique_ptr<Comm>(std::make_unique<ThreadComm>(group, rank))); });
+    threads.emplace_back(
+        [&body, group, rank] { body(std::unique_ptr<Comm>(std::make_unique<ThreadComm>(group, rank))); });
   for (auto& thread : threads) thread.join();
 }
 
