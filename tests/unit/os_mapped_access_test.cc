@@ -19,7 +19,8 @@ constexpr int64_t kPage = 4096;
 class MappedFile {
  public:
   explicit MappedFile(int64_t pages) {
-    auto file = open_posix_file(dir_.file("mapped"), O_RDWR | O_CREAT, 0644);
+    test::TempDir dir;  // removed at once: these tests end their programs in the middle
+    auto file = open_posix_file(dir.file("mapped"), O_RDWR | O_CREAT, 0644);
     if (!file.ok() || !(*file)->truncate(pages * kPage).ok()) std::abort();
     file_ = std::move(*file);
     auto mapping = file_->map(0, pages * kPage, true);
@@ -35,7 +36,6 @@ class MappedFile {
   }
 
  private:
-  test::TempDir dir_;
   std::unique_ptr<File> file_;
   Mapping mapping_;
 };
