@@ -1,6 +1,7 @@
 #include "os/mapped_access.h"
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <ucontext.h>
 
@@ -74,16 +75,35 @@ static int64_t minor_faults_of_thread() {
   return ::getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_minflt : 0;
 }
 
-bool is_mapped_hugely(const Mapping& mapping, int64_t length) {
+bool is_mapped_hugely(const Mapping& mapping, int64_t length, bool writable) {
+  constexpr uintptr_t kHugePage = uintptr_t{2} << 20;
+  constexpr uintptr_t kPage = uintptr_t{4} << 10;
   // The kernel maps small pages around a fault up to 64 KiB at once, so steps of that size tell the difference.
-  constexpr int64_t kStep = 64 << 10;
-  int64_t touches = std::min<int64_t>(length, 2 << 20) / kStep;
+  constexpr uintptr_t kStep = uintptr_t{64} << 10;
+  constexpr uintptr_t kEnoughSteps = 4;
+
+  // One huge page is tried out: the one the range begins in, or the next if too little of that one is in the range.
+  auto first = reinterpret_cast<uintptr_t>(mapping.data());
+  uintptr_t last = first + static_cast<uintptr_t>(length);
+  uintptr_t boundary = (first / kHugePage + 1) * kHugePage;
+  if (boundary - first < kEnoughSteps * kStep) {
+    first = boundary;
+    boundary += kHugePage;
+  }
+  last = std::min(last, boundary);
+  if (last < first + kEnoughSteps * kStep) return false;
+
+  // The first fault decides how the rest is mapped, so for writing it must be a write fault - one that changes no byte,
+  // as other processes are writing theirs.
+  auto* page = reinterpret_cast<void*>(first / kPage * kPage);  // NOLINT(performance-no-int-to-ptr)
+  if (::madvise(page, kPage, writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) != 0) return false;
   int64_t faults = minor_faults_of_thread();
   bool touched = access_mapped(mapping, [&] {
-    for (int64_t i = 0; i < touches; i++) (void)*static_cast<volatile const std::byte*>(mapping.data() + i * kStep);
+    for (uintptr_t at = first; at < last; at += kStep)
+      (void)*reinterpret_cast<volatile const std::byte*>(at);  // NOLINT(performance-no-int-to-ptr)
   });
   faults = minor_faults_of_thread() - faults;
-  return touched && faults <= 2 + touches / 8;
+  return touched && faults <= 1;
 }
 
 }  // namespace suiro

@@ -37,8 +37,9 @@ bool access_mapped(const Mapping& mapping, Touch touch) {
   return true;
 }
 
-/// True when the kernel maps this part of the file by huge pages, so that touching it costs a fault per 2 MiB instead of
-/// one per page or few pages. Tried out on the first 2 MiB; false also when they cannot be touched at all.
-bool is_mapped_hugely(const Mapping& mapping, int64_t length);
+/// True when the kernel maps the first `length` bytes by huge pages, so that touching them costs a fault per 2 MiB instead
+/// of one per page or few pages. To be asked before the mapping is touched; changes no byte. False for less than 256 KiB,
+/// before Linux 5.14, and when the range cannot be touched at all.
+bool is_mapped_hugely(const Mapping& mapping, int64_t length, bool writable);
 
 }  // namespace suiro

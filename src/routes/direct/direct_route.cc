@@ -202,7 +202,7 @@ bool DirectRoute::copy_mapped(const Span& span, bool writable, Copy copy) {
     return false;
   }
   auto mapping = file_->map(span.start, span.length(), writable);
-  if (!mapping.ok() || !is_mapped_hugely(*mapping, span.length())) {
+  if (!mapping.ok() || !is_mapped_hugely(*mapping, span.length(), writable)) {
     spans_to_skip_.store(kSpansSkipped, std::memory_order_relaxed);
     return false;
   }
