@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <cstring>
 #include <mutex>
 
@@ -75,35 +76,52 @@ static int64_t minor_faults_of_thread() {
   return ::getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_minflt : 0;
 }
 
-bool is_mapped_hugely(const Mapping& mapping, int64_t length, bool writable) {
-  constexpr uintptr_t kHugePage = uintptr_t{2} << 20;
-  constexpr uintptr_t kPage = uintptr_t{4} << 10;
-  // The kernel maps small pages around a fault up to 64 KiB at once, so steps of that size tell the difference.
+namespace {
+
+constexpr uintptr_t kPage = uintptr_t{4} << 10;
+
+void* page_of(uintptr_t address) {
+  return reinterpret_cast<void*>(address / kPage * kPage);  // NOLINT(performance-no-int-to-ptr)
+}
+
+/// Faults that it takes to make this range ready for writing, without changing a byte (other processes write theirs).
+/// A write fault maps the whole folio it meets, be it small or large.
+int64_t faults_of_writing(uintptr_t first, uintptr_t bytes) {
+  int64_t faults = minor_faults_of_thread();
+  if (::madvise(page_of(first), bytes, MADV_POPULATE_WRITE) != 0) return INT64_MAX;
+  return minor_faults_of_thread() - faults;
+}
+
+/// Faults that it takes to read in steps of 64 KiB, which is as far as the kernel maps small pages around a fault.
+int64_t faults_of_reading(const Mapping& mapping, uintptr_t first, uintptr_t last) {
   constexpr uintptr_t kStep = uintptr_t{64} << 10;
-  constexpr uintptr_t kEnoughSteps = 4;
-
-  // One huge page is tried out: the one the range begins in, or the next if too little of that one is in the range.
-  auto first = reinterpret_cast<uintptr_t>(mapping.data());
-  uintptr_t last = first + static_cast<uintptr_t>(length);
-  uintptr_t boundary = (first / kHugePage + 1) * kHugePage;
-  if (boundary - first < kEnoughSteps * kStep) {
-    first = boundary;
-    boundary += kHugePage;
-  }
-  last = std::min(last, boundary);
-  if (last < first + kEnoughSteps * kStep) return false;
-
-  // The first fault decides how the rest is mapped, so for writing it must be a write fault - one that changes no byte,
-  // as other processes are writing theirs.
-  auto* page = reinterpret_cast<void*>(first / kPage * kPage);  // NOLINT(performance-no-int-to-ptr)
-  if (::madvise(page, kPage, writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) != 0) return false;
   int64_t faults = minor_faults_of_thread();
   bool touched = access_mapped(mapping, [&] {
     for (uintptr_t at = first; at < last; at += kStep)
       (void)*reinterpret_cast<volatile const std::byte*>(at);  // NOLINT(performance-no-int-to-ptr)
   });
-  faults = minor_faults_of_thread() - faults;
-  return touched && faults <= 1;
+  return touched ? minor_faults_of_thread() - faults : INT64_MAX;
+}
+
+}  // namespace
+
+bool maps_in_large_pieces(const Mapping& mapping, int64_t length, bool writable) {
+  auto first = reinterpret_cast<uintptr_t>(mapping.data());
+  if (writable) {
+    constexpr uintptr_t kTried = uintptr_t{128} << 10;
+    return length >= static_cast<int64_t>(2 * kTried) && faults_of_writing(first, kTried) <= 3;
+  }
+  // One huge page is tried out: the one the range begins in, or the next if too little of that one is in the range.
+  constexpr uintptr_t kHugePage = uintptr_t{2} << 20;
+  constexpr uintptr_t kEnough = uintptr_t{256} << 10;
+  uintptr_t end = first + static_cast<uintptr_t>(length);
+  uintptr_t boundary = (first / kHugePage + 1) * kHugePage;
+  if (boundary - first < kEnough) {
+    first = boundary;
+    boundary += kHugePage;
+  }
+  end = std::min(end, boundary);
+  return end >= first + kEnough && faults_of_reading(mapping, first, end) <= 1;
 }
 
 }  // namespace suiro

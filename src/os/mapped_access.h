@@ -37,9 +37,9 @@ bool access_mapped(const Mapping& mapping, Touch touch) {
   return true;
 }
 
-/// True when the kernel maps the first `length` bytes by huge pages, so that touching them costs a fault per 2 MiB instead
-/// of one per page or few pages. To be asked before the mapping is touched; changes no byte. False for less than 256 KiB,
-/// before Linux 5.14, and when the range cannot be touched at all.
-bool is_mapped_hugely(const Mapping& mapping, int64_t length, bool writable);
+/// True when a page fault of this mapping maps a large piece of the file (its folio in the page cache) and not just a page
+/// or a few: tried out on the first part of `length` bytes, changing none. To be asked before the mapping is touched.
+/// False for less than 256 KiB, for writing before Linux 5.14, and when the range cannot be touched at all.
+bool maps_in_large_pieces(const Mapping& mapping, int64_t length, bool writable);
 
 }  // namespace suiro

@@ -189,7 +189,7 @@ bool DirectRoute::next_span(const FileBytes& where, int64_t done, Span* span) {
 }
 
 /// Runs copy(address of file offset 0) on a mapping of the span, if that is the fast way: dense enough, on storage that
-/// exists, in the page cache, and mapped by huge pages. False: nothing, or an unknown part, is copied.
+/// exists, in the page cache, and mapped in large pieces. False: nothing, or an unknown part, is copied.
 template <class Copy>
 bool DirectRoute::copy_mapped(const Span& span, bool writable, Copy copy) {
   if (span.length() < kMapSpan || span.bytes < span.length() / kMapDensity ||
@@ -202,7 +202,7 @@ bool DirectRoute::copy_mapped(const Span& span, bool writable, Copy copy) {
     return false;
   }
   auto mapping = file_->map(span.start, span.length(), writable);
-  if (!mapping.ok() || !is_mapped_hugely(*mapping, span.length(), writable)) {
+  if (!mapping.ok() || !maps_in_large_pieces(*mapping, span.length(), writable)) {
     spans_to_skip_.store(kSpansSkipped, std::memory_order_relaxed);
     return false;
   }
