@@ -121,7 +121,8 @@ bool maps_in_large_pieces(const Mapping& mapping, int64_t length, bool writable)
     boundary += kHugePage;
   }
   end = std::min(end, boundary);
-  return end >= first + kEnough && faults_of_reading(mapping, first, end) <= 1;
+  // Small pages cost a fault for each 64 KiB; folios of 1 MiB and more a few in all.
+  return end >= first + kEnough && faults_of_reading(mapping, first, end) <= 2 + static_cast<int64_t>((end - first) >> 19);
 }
 
 }  // namespace suiro

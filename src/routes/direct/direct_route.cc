@@ -209,6 +209,13 @@ bool DirectRoute::copy_mapped(const Span& span, bool writable, Copy copy) {
   return access_mapped(*mapping, [&] { copy(mapping->data() - span.start); });
 }
 
+/// Length of the piece that a selection begins with, as a sample of them all.
+int64_t DirectRoute::first_piece(const FileBytes& where) {
+  Cursor cursor(where.view, where.begin, where.begin + where.size);
+  Run run;
+  return cursor.next(&run) ? run.length : 0;
+}
+
 /// True when copy_mapped() may serve this selection at all.
 bool DirectRoute::has_spans(const FileBytes& where) {
   return where.size >= kMapSpan / kMapDensity && where.view.is_monotonic() && where.view.extent > 0;
@@ -314,7 +321,7 @@ Result<int64_t> DirectRoute::read_scattered(const FileBytes& where, const Memory
 
 /// Reads scattered pieces of the file to contiguous memory: through a mapping where that is the fast way, else by windows.
 Result<int64_t> DirectRoute::read_packed(const FileBytes& where, std::byte* packed) {
-  if (!map_reads_ || !has_spans(where)) return read_windowed(where, packed);
+  if (!map_reads_ || !has_spans(where) || first_piece(where) >= kLongestWindowedPiece) return read_windowed(where, packed);
   int64_t done = 0;
   Span span;
   while (done < where.size && next_span(where, done, &span)) {

@@ -48,6 +48,7 @@ class DirectRoute final : public Route {
   Status write_vectored(int64_t offset, int64_t size, const MemoryBytes& data);
   Result<int64_t> read_vectored(int64_t offset, int64_t size, const MemoryBytes& data);
 
+  static int64_t first_piece(const FileBytes& where);
   static bool has_spans(const FileBytes& where);
   static bool next_span(const FileBytes& where, int64_t done, Span* span);
   template <class Copy>
