@@ -245,22 +245,27 @@ OpenFile::ViewInUse OpenFile::view_in_use() const {
   return {view_.get(), epoch_, view_};
 }
 
+/// What reads and writes do before they move a byte: check, move the pointer, find the bytes.
+Result<FileBytes> OpenFile::begin_access(bool writing, PointerKind pointer, int64_t offset, int64_t size,
+                                         const ViewInUse& in_use, Status broken) {
+  const View& view = *in_use.view;
+  if (broken.ok() && size % view.etype_bytes != 0)
+    broken = Status(ErrorKind::kIo, std::string(writing ? "write " : "read ") + path() + ": " + std::to_string(size) +
+                                        " bytes are not a whole number of etypes of " +
+                                        std::to_string(view.etype_bytes) + " bytes");
+  if (!broken.ok()) {
+    if (pointer == PointerKind::kOrdered) (void)ordered_start(0, in_use.epoch);  // the other ranks wait for this one
+    return broken;
+  }
+  auto start = start_of(pointer, offset, size, view, in_use.epoch);
+  if (!start.ok()) return start.take_status();
+  return locate(view, *start, size);
+}
+
 Status OpenFile::write(PointerKind pointer, int64_t offset, int64_t size, const MemoryBytes& data, Status broken) {
   SUIRO_RETURN_IF_ERROR(check_access(true, pointer));
   const ViewInUse in_use = view_in_use();
-  const View* view = in_use.view;
-  const int64_t epoch = in_use.epoch;
-  if (broken.ok() && size % view->etype_bytes != 0)
-    broken = Status(ErrorKind::kIo, "write " + path() + ": " + std::to_string(size) +
-                                        " bytes are not a whole number of etypes of " +
-                                        std::to_string(view->etype_bytes) + " bytes");
-  if (!broken.ok()) {
-    if (pointer == PointerKind::kOrdered) (void)ordered_start(0, epoch);
-    return broken;
-  }
-  auto start = start_of(pointer, offset, size, *view, epoch);
-  if (!start.ok()) return start.take_status();
-  auto where = locate(*view, *start, size);
+  auto where = begin_access(true, pointer, offset, size, in_use, std::move(broken));
   if (!where.ok()) return where.take_status();
   AtomicSection section(atomic_.load(std::memory_order_relaxed) ? shared_.get() : nullptr);
   return route_->write(*where, data);
@@ -270,26 +275,16 @@ Result<int64_t> OpenFile::read(PointerKind pointer, int64_t offset, int64_t size
                                Status broken) {
   SUIRO_RETURN_IF_ERROR(check_access(false, pointer));
   const ViewInUse in_use = view_in_use();
-  const View* view = in_use.view;
-  const int64_t epoch = in_use.epoch;
-  if (broken.ok() && size % view->etype_bytes != 0)
-    broken = Status(ErrorKind::kIo, "read " + path() + ": " + std::to_string(size) +
-                                        " bytes are not a whole number of etypes of " +
-                                        std::to_string(view->etype_bytes) + " bytes");
-  if (!broken.ok()) {
-    if (pointer == PointerKind::kOrdered) (void)ordered_start(0, epoch);
-    return broken;
-  }
-  auto start = start_of(pointer, offset, size, *view, epoch);
-  if (!start.ok()) return start;
-  auto where = locate(*view, *start, size);
+  auto where = begin_access(false, pointer, offset, size, in_use, std::move(broken));
   if (!where.ok()) return where.take_status();
   AtomicSection section(atomic_.load(std::memory_order_relaxed) ? shared_.get() : nullptr);
   auto got = route_->read(*where, data);
   if (pointer == PointerKind::kIndividual && got.ok() && *got < size) {
     // At the end of the file the pointer stays behind the last etype read, unless another thread has moved it on.
+    const int64_t etype_bytes = in_use.view->etype_bytes;
+    const int64_t start = where->begin / etype_bytes;
     std::lock_guard lock(mutex_);
-    if (position_ == *start + size / view->etype_bytes) position_ = *start + *got / view->etype_bytes;
+    if (position_ == start + size / etype_bytes) position_ = start + *got / etype_bytes;
   }
   return got;
 }

@@ -88,6 +88,8 @@ class OpenFile {
     std::shared_ptr<const View> hold;  // null unless threaded
   };
   ViewInUse view_in_use() const;
+  Result<FileBytes> begin_access(bool writing, PointerKind pointer, int64_t offset, int64_t size,
+                                 const ViewInUse& in_use, Status broken);
   Status open_storage(bool creator);
   Result<int64_t> start_of(PointerKind pointer, int64_t offset, int64_t size, const View& view, int64_t epoch);
   Result<int64_t> ordered_start(int64_t etypes, int64_t epoch);
